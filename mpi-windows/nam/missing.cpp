@@ -23,7 +23,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
 std::unique_ptr<NamWindow> NamWindow::connect(std::string const&, NamConnectOptions const&) { refuse_all(); }
 std::unique_ptr<NamWindow> NamWindow::join(std::string const&, NamJoinOptions) { refuse_all(); }
 std::string NamWindow::description() const { refuse_all(); }
-std::uint32_t NamWindow::mapped_before() noexcept { return 0; }
+std::uint32_t NamWindow::last_mapping_id() noexcept { return 0; }
 void NamWindow::note_mapped(std::uint32_t) noexcept {}
 int nam_ranks(std::string const&, bool) { refuse_all(); }
 void nam_publish(std::string const&, std::string const&) { refuse_all(); }

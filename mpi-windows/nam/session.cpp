@@ -9,7 +9,7 @@ namespace mpixrma::windows {
 namespace {
 
 /// Delay between two attempts to acquire a lock.
-constexpr std::chrono::microseconds between_questions{100};
+constexpr std::chrono::microseconds lock_retry_delay{100};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn)
       auto const now = std::chrono::steady_clock::now();
       if (now < next_attempt_) return false;
       bool const taken = session.try_lock(info_, holder_, place, mode, has_turn);
-      if (!taken) next_attempt_ = std::chrono::steady_clock::now() + between_questions;
+      if (!taken) next_attempt_ = std::chrono::steady_clock::now() + lock_retry_delay;
       return taken;
     });
   } catch (nam::Error const& error) {

@@ -65,21 +65,14 @@ std::vector<nam::Locator> grants_for(NamHints const& hints) {
   return {private_grant(hints.one_host, hints.encrypt || nam::demands_encryption())};
 }
 
-/// Throws NamError.
-unsigned parse_mode(std::string const& text) {
+/// Returns parse(text), where `text` is the value of the info key. Throws NamError.
+template <typename Parse>
+auto parse_value(char const* key, std::string const& text, Parse parse) {
   try {
-    return nam::parse_mode(text);
+    return parse(text);
   } catch (nam::Error const& error) {
-    throw NamError(MPI_ERR_INFO_VALUE, std::string("mpix_nam_mode: ") + error.what());
+    throw NamError(MPI_ERR_INFO_VALUE, std::string(key) + ": " + error.what());
   }
-}
-
-/// Returns `text`. Throws NamError if it is no durability.
-std::string const& checked_durability(std::string const& text) {
-  if (text != "clients" && text != "server" && text != "storage")
-    throw NamError(MPI_ERR_INFO_VALUE,
-                   "mpix_nam_durability must be clients, server or storage, not '" + text + "'");
-  return text;
 }
 
 /// Throws NamError.
@@ -107,8 +100,9 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
   return convert_server_errors([&] {
     nam::WindowOptions wanted;
     wanted.persistent = hints.persistent;
-    if (!hints.durability.empty()) wanted.durability = checked_durability(hints.durability);
-    if (!hints.mode.empty()) wanted.mode = parse_mode(hints.mode);
+    if (!hints.durability.empty())
+      wanted.durability = parse_value("mpix_nam_durability", hints.durability, nam::parse_durability);
+    if (!hints.mode.empty()) wanted.mode = parse_value("mpix_nam_mode", hints.mode, nam::parse_mode);
     wanted.encrypt = hints.encrypt;
     if (!hints.chunk_size.empty()) wanted.chunk_bytes = parse_chunk_size(hints.chunk_size);
     return allocate_over(grants_for(hints), sizes, units, wanted);
@@ -139,7 +133,7 @@ std::string NamWindow::description() const {
   return made.pack();
 }
 
-std::uint32_t NamWindow::mapped_before() noexcept { return noted.load(std::memory_order_relaxed); }
+std::uint32_t NamWindow::last_mapping_id() noexcept { return noted.load(std::memory_order_relaxed); }
 void NamWindow::note_mapped(std::uint32_t grants) noexcept { noted.store(grants, std::memory_order_relaxed); }
 
 }  // namespace mpixrma::windows

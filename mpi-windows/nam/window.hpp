@@ -1,7 +1,7 @@
-/// A window whose memory is at a memory server (docs/nam.md), as this process sees it. The owner of its grant
-/// maps the memory if the server runs on this host; otherwise the memory belongs to the server's process,
-/// which is a peer. Other users send each operation as a request. One process allocates the window, or
-/// connects to it, for all; the others join.
+/// A window whose memory is at a memory server (docs/nam.md), as this process sees it. In the
+/// user's own grants this process maps the memory if the server runs on this host; otherwise the server's
+/// data process is a peer. In other users' grants each operation is a request. One process allocates the
+/// window, or connects to it, for all; the others join.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ struct NamConnectOptions {
 
 /// How a process joins a window that another process of the job has described.
 struct NamJoinOptions {
-  bool is_mapped;  ///< mapped_before() of this process equals mapping_id() of the other process's window
+  bool is_mapped;  ///< last_mapping_id() of this process equals mapping_id() of the other process's window
   bool encrypt = false;  ///< as in NamHints
 };
 
@@ -106,7 +106,7 @@ class NamWindow {
   static std::unique_ptr<NamWindow> join(std::string const& description, NamJoinOptions how);
 
   /// mapping_id() of the most recent window that all of its processes have joined.
-  static std::uint32_t mapped_before() noexcept;
+  static std::uint32_t last_mapping_id() noexcept;
   static void note_mapped(std::uint32_t grants) noexcept;
 
   virtual ~NamWindow() = default;

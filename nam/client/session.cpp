@@ -36,6 +36,15 @@ void add_regions(Json const& answer, WindowInfo* window) {
   }
 }
 
+Durability durability_of(Json const& answer) {
+  auto const name = field<std::string>(answer, "durability");
+  try {
+    return parse_durability(name);
+  } catch (Error const&) {
+    refuse_window();
+  }
+}
+
 WindowInfo window_from(Json const& answer) {
   WindowInfo window;
   window.id = field<std::string>(answer, "window");
@@ -48,7 +57,7 @@ WindowInfo window_from(Json const& answer) {
   window.owns_grant = field_or(answer, "owns_grant", true);
   window.may_read = field<bool>(answer, "read");
   window.may_write = field<bool>(answer, "write");
-  window.durability = field<std::string>(answer, "durability");
+  window.durability = durability_of(answer);
   window.slot = field<SharedControl::Slot>(answer, "slot");
   window.generation = field<std::uint64_t>(answer, "generation");
   window.exposure = field_or<std::uint64_t>(answer, "exposure", 0);
@@ -135,7 +144,7 @@ WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vecto
                                                    {"sizes", sizes},
                                                    {"units", units},
                                                    {"persistent", options.persistent},
-                                                   {"durability", options.durability},
+                                                   {"durability", to_string(options.durability)},
                                                    {"mode", options.mode},
                                                    {"other_parts", options.other_parts},
                                                    {"stripe", options.chunk_bytes}}));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nam/client/client.hpp"
+#include "nam/protocol/durability.hpp"
 #include "nam/protocol/operation_request.hpp"
 #include "nam/protocol/shared_control.hpp"
 
@@ -34,7 +35,7 @@ struct WindowInfo {
   bool owns_grant = true;  ///< whether this user may allocate in the grant and map its memory
   bool may_read = false;
   bool may_write = false;
-  std::string durability;
+  Durability durability = Durability::clients;
   SharedControl::Slot slot = 0;
   std::uint64_t generation = 0;       ///< generation of the slot while the window exists
   std::uint64_t exposure = 0;         ///< for engines, from Session::engine_address() on; 0: an empty window
@@ -44,8 +45,7 @@ struct WindowInfo {
 /// The parameters of a new window.
 struct WindowOptions {
   bool persistent = false;
-  std::string durability =
-      "clients";         ///< "clients", "server" or "storage": what a persistent window survives
+  Durability durability = Durability::clients;
   unsigned mode = 0600;  ///< read (4) and write (2) for owner, group and others
   /// For the first part of a persistent window that is spread over grants: port names of the other parts, in
   /// order.

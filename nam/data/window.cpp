@@ -1,26 +1,12 @@
 #include "nam/data/window.hpp"
 
-#include <array>
-
 namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::array<char const*, 3> durabilities{"clients", "server", "storage"};
 constexpr std::uint64_t largest = std::uint64_t{1} << 62;
 
 }  // namespace
-
-Durability parse_durability(std::string const& name) {
-  for (std::size_t i = 0; i < durabilities.size(); ++i) {
-    if (name == durabilities[i]) return static_cast<Durability>(i);
-  }
-  throw Error(ErrorCode::bad_request, "the durability is clients, server or storage, not '" + name + "'");
-}
-
-char const* to_string(Durability durability) noexcept {
-  return durabilities[static_cast<std::size_t>(durability)];
-}
 
 std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                       std::vector<Region>* regions) {

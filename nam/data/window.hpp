@@ -7,19 +7,9 @@
 
 #include "nam/process/identity.hpp"
 #include "nam/protocol/channel.hpp"
+#include "nam/protocol/durability.hpp"
 
 namespace mpixrma::nam {
-
-/// The failures that a persistent window survives.
-enum class Durability {
-  clients,  ///< the end of the processes that use it
-  server,   ///< a crash of the server's processes
-  storage   ///< a crash of the machine, from MPIX_Win_persist on
-};
-
-/// Throws Error(bad_request).
-Durability parse_durability(std::string const& name);
-char const* to_string(Durability durability) noexcept;
 
 struct Region {
   std::uint64_t offset = 0;  ///< in the grant

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <numeric>
 
 #include "nam/client/spread_allocation.hpp"
 #include "nam/protocol/units.hpp"
@@ -61,7 +62,7 @@ void backup(Arguments const& arguments) {
   Json const head{{"format", format_name},
                   {"sizes", sizes},
                   {"units", units},
-                  {"durability", parts.front().durability},
+                  {"durability", to_string(parts.front().durability)},
                   {"stripe", spread.chunk_bytes()}};
   std::string const line = head.dump() + "\n";
   file.write(std::as_bytes(std::span(line)));
@@ -76,24 +77,46 @@ void backup(Arguments const& arguments) {
 
 namespace {
 
-/// Reads the first line that backup() has written. Throws Error(bad_request) for any other file, or if the
-/// file size does not match the line.
-Json read_head(std::FILE* file, std::filesystem::path const& path) {
+/// The description of a saved window.
+struct SavedWindow {
+  std::vector<std::uint64_t> sizes;  ///< of regions, bytes
+  std::vector<std::uint64_t> units;
+  WindowOptions options;
+
+  std::uint64_t bytes() const { return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); }
+};
+
+/// Returns the description in a line that backup() has written. Throws Error for any other line.
+SavedWindow parse_saved(std::string const& line) {
+  Json const head = Json::parse(line, nullptr, false);
+  if (!head.is_object() || field<std::string>(head, "format") != format_name)
+    throw Error(ErrorCode::malformed, "not the format of a saved window");
+  WindowOptions options{true, parse_durability(field<std::string>(head, "durability")), 0600};
+  options.chunk_bytes = field_or<std::uint64_t>(head, "stripe", 0);
+  return {field<std::vector<std::uint64_t>>(head, "sizes"), field<std::vector<std::uint64_t>>(head, "units"),
+          options};
+}
+
+/// Reads the first line of the file. Throws Error(bad_request) if backup() has not written the file, or if
+/// the file size does not match the line.
+SavedWindow read_saved(std::FILE* file, std::filesystem::path const& path) {
   std::string line;
   for (int c = std::fgetc(file); c != '\n' && c != EOF && line.size() <= longest_head; c = std::fgetc(file))
     line.push_back(static_cast<char>(c));
-  Json head = line.size() <= longest_head ? Json::parse(line, nullptr, false) : Json();
-  if (!head.is_object() || field<std::string>(head, "format") != format_name)
+  SavedWindow saved;
+  try {
+    saved = parse_saved(line);
+  } catch (Error const&) {
     throw Error(ErrorCode::bad_request, path.string() + " is not a window that mpix-nam has saved");
-  std::uint64_t bytes = line.size() + 1;
-  for (std::uint64_t const size : field<std::vector<std::uint64_t>>(head, "sizes")) bytes += size;
+  }
+  std::uint64_t const bytes = line.size() + 1 + saved.bytes();
   struct stat status {};
   bool const has_size = ::fstat(::fileno(file), &status) == 0 && S_ISREG(status.st_mode);
   if (has_size && static_cast<std::uint64_t>(status.st_size) != bytes)
     throw Error(ErrorCode::bad_request, path.string() + " is damaged: it has " +
                                             std::to_string(status.st_size) + " bytes of " +
                                             std::to_string(bytes));
-  return head;
+  return saved;
 }
 
 void fill(std::vector<WindowInfo> const& parts, std::vector<Session>& sessions, std::FILE* file,
@@ -115,21 +138,15 @@ void fill(std::vector<WindowInfo> const& parts, std::vector<Session>& sessions, 
 /// Restores into a new persistent window, over all grants of the arguments, and prints its port name.
 void restore(Arguments const& arguments) {
   File const file = open_file(arguments.file);
-  Json const head = read_head(file.get(), arguments.file);
-  WindowOptions options{true, field<std::string>(head, "durability"), 0600};
-  options.chunk_bytes = field_or<std::uint64_t>(head, "stripe", 0);
+  SavedWindow const saved = read_saved(file.get(), arguments.file);
   if (arguments.dry_run) {
-    std::uint64_t bytes = 0;
-    for (std::uint64_t const size : field<std::vector<std::uint64_t>>(head, "sizes")) bytes += size;
-    std::cout << "would restore a window of " << format_bytes(bytes) << " in "
-              << field<std::vector<std::uint64_t>>(head, "sizes").size() << " regions into "
-              << grants_of(arguments).size() << " grants\n";
+    std::cout << "would restore a window of " << format_bytes(saved.bytes()) << " in " << saved.sizes.size()
+              << " regions into " << grants_of(arguments).size() << " grants\n";
     return;
   }
   std::vector<Session> sessions;
   std::vector<WindowInfo> const parts =
-      allocate_parts(grants_of(arguments), field<std::vector<std::uint64_t>>(head, "sizes"),
-                     field<std::vector<std::uint64_t>>(head, "units"), options, &sessions);
+      allocate_parts(grants_of(arguments), saved.sizes, saved.units, saved.options, &sessions);
   try {
     fill(parts, sessions, file.get(), arguments.file);
   } catch (...) {

@@ -69,7 +69,8 @@ TEST_P(StorageTest, FilesSurviveKillOfBothProcesses) {
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
   std::string const port =
-      make_persistent(grant, 10000, 1, {.durability = is_file() ? "storage" : "clients"}).port;
+      make_persistent(grant, 10000, 1, {.durability = is_file() ? Durability::storage : Durability::clients})
+          .port;
   pid_t const process = server.data_process(grant);
   server.kill();
   ::kill(process, SIGKILL);
@@ -101,7 +102,7 @@ TEST(Server, DurabilityBeyondTheStorageIsRefused) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
-  for (char const* const durability : {"server", "storage"})
+  for (Durability const durability : {Durability::server, Durability::storage})
     EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, durability}); }), ErrorCode::unsupported);
   EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, "forever"}); }), ErrorCode::bad_request);
 }

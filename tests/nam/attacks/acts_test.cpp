@@ -357,6 +357,18 @@ TEST_F(Backup, IsNotWrittenToDirectoryOfAnotherUser) {
   EXPECT_TRUE(is_whole(own / "saved"));
 }
 
+TEST_F(Backup, OtherFilesAreNotRestored) {
+  for (char const* const text :
+       {"", "no window", "{}", "[1]", R"({"format": "mpix-nam window 1"})",
+        R"({"format": "mpix-nam window 1", "durability": "forever", "sizes": [1]})"}) {
+    std::ofstream(own / "other") << text << "\n";
+    ToolRun const run = tool("restore " + grant.grant + " " + (own / "other").string());
+    EXPECT_NE(run.exit_code, 0) << text;
+    EXPECT_NE(run.output.find("other is not a window that mpix-nam has saved"), std::string::npos)
+        << text << ": " << run.output;
+  }
+}
+
 /// Otherwise the stranger could read the file of root in a window of his grant.
 TEST_F(Backup, IsNotRestoredFromFileOfAnotherUser) {
   ASSERT_EQ(back_up(own / "saved").exit_code, 0);

@@ -29,7 +29,7 @@ class LostPages : public ::testing::Test {
   void break_disk() const { std::ofstream(disk().string() + ".fails").put('x'); }
   void repair_disk() const { std::filesystem::remove(disk().string() + ".fails"); }
   static WindowInfo make(Session& session) {
-    return session.allocate({lost_bytes}, {1}, {.persistent = true, .durability = "storage"});
+    return session.allocate({lost_bytes}, {1}, {.persistent = true, .durability = Durability::storage});
   }
   /// Whether the window would have this content after a crash of the machine.
   bool is_on_disk(WindowInfo const& window, std::vector<std::byte> const& content) const {

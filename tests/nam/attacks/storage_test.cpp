@@ -57,7 +57,7 @@ class StorageFileAttack : public ::testing::Test {
 };
 
 TEST_F(StorageFileAttack, MissingFileMakesTheGrantNotReady) {
-  std::string const port = make_persistent(grant, stored_bytes, 1, {.durability = "storage"}).port;
+  std::string const port = make_persistent(grant, stored_bytes, 1, {.durability = Durability::storage}).port;
   fs::path const aside = server.directory() / "aside";
   restart_with([&] { fs::rename(file(grant), aside); });
   expect_refused("is missing");

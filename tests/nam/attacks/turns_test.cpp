@@ -257,7 +257,7 @@ TEST_F(Turns, PersistToSlowDiskDoesNotBlockDataProcess) {
   start_with_file();
   Session session = Session::open(grant);
   WindowInfo const window =
-      session.allocate({10000}, {1}, {.persistent = true, .durability = "storage", .mode = 0666});
+      session.allocate({10000}, {1}, {.persistent = true, .durability = Durability::storage, .mode = 0666});
   session.write(window, 0, 0, pattern(10000, 3));
   std::ofstream(held_sync()).put('x');
   RawClient waiting(server.address());
@@ -295,7 +295,8 @@ TEST_F(Turns, SessionThatEndsDuringSyncCreatesNoWindow) {
   }
   EXPECT_TRUE(eventually([&] { return other.usage().at("windows") == 0; }));
   std::filesystem::remove(held_sync());
-  WindowInfo const window = other.allocate({large}, {1}, {.persistent = true, .durability = "storage"});
+  WindowInfo const window =
+      other.allocate({large}, {1}, {.persistent = true, .durability = Durability::storage});
   EXPECT_EQ(other.usage().at("windows"), 1);
   EXPECT_TRUE(content(other, window, 0) == std::vector<std::byte>(large));
 }

@@ -76,7 +76,7 @@ class Soak : public ::testing::Test {
     auto const as_client = [&] {
       for (std::size_t i = index; i < client_count; i += user_count) {
         Session session = Session::open(grant);
-        WindowOptions const options{.persistent = true, .durability = "storage"};
+        WindowOptions const options{.persistent = true, .durability = Durability::storage};
         std::string const port = session.allocate({window_bytes}, {1}, options).port;
         ledger_->clients[i].port[port.copy(ledger_->clients[i].port.data(), 511)] = '\0';
       }
