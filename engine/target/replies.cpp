@@ -19,17 +19,18 @@ Replies::Reply& Replies::add(Origin& origin, wire::ReplyKind kind, wire::Request
 }
 
 std::byte* Replies::add_payload(Reply& reply, std::size_t bytes) {
-  if (bytes > batch_bytes_ / 2) {
-    try {
+  bool const is_small = bytes <= batch_bytes_ / 2;
+  try {
+    if (is_small)
+      small_.resize(reply.begin + wire::padded(bytes));
+    else
       reply.message = &new_message(*reply.origin, bytes);
-    } catch (...) {
-      reply.header.bytes = 0;
-      drop_from(replies_.size() - 1);
-      throw;
-    }
-    return reply.message->payload(bytes);
+  } catch (...) {
+    reply.header.bytes = 0;
+    drop_from(replies_.size() - 1);
+    throw;
   }
-  small_.resize(reply.begin + wire::padded(bytes));
+  if (!is_small) return reply.message->payload(bytes);
   reply.origin->waiting_bytes += bytes;
   return small_.data() + reply.begin;
 }

@@ -70,7 +70,8 @@ class Replies {
   bool are_due() const noexcept {
     return !replies_.empty() || !unacknowledged_.empty() || !sending_.is_sent();
   }
-  /// Sends all replies, and one acknowledgement to each origin that has none with a reply.
+  /// Sends all replies, then an acknowledgement to each origin that request_acknowledgement() has named and
+  /// that has received none with a reply.
   void send_all();
 
   /// Removes the replies to an origin that is gone.
