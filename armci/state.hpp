@@ -53,14 +53,14 @@ inline mpixrma::Target* known_target(int process) noexcept {
   return world.communicator != nullptr ? world.communicator->known_target(process) : nullptr;
 }
 
-/// Checks the range of `process`, for calls that send nothing to it.
+/// Checks that `process` is a valid rank, for calls that send nothing to it.
 inline void check_process(char const* call, int process) {
   if (static_cast<unsigned>(process) >= static_cast<unsigned>(running_world(call).size)) [[unlikely]]
     fail_process(call, process);
 }
 
 /// Completes the operations of this process at every target. If one failed, throws a Failure that names the
-/// process.
+/// target.
 void complete_everywhere(char const* call);
 
 /// As complete_at(), for a target with outstanding messages.

@@ -20,7 +20,7 @@ constexpr int operations = 2000;
 constexpr int segments = 8;
 constexpr int segment_bytes = 128;
 constexpr int stride = 2 * segment_bytes;
-constexpr int footprint_bytes = segments * stride;  ///< memory accessed by one strided operation
+constexpr int extent_bytes = segments * stride;  ///< from the first segment to the end of the last stride
 constexpr int gets_per_wait = 64;
 
 struct Memory {
@@ -58,7 +58,7 @@ void strided(std::string const& implementation, Memory const& memory) {
       [&](int i) {
         auto& handle = handles[static_cast<std::size_t>(i % gets_per_wait)];
         ARMCI_INIT_HANDLE(&handle);
-        char* const into = memory.local + i % gets_per_wait * footprint_bytes;
+        char* const into = memory.local + i % gets_per_wait * extent_bytes;
         ARMCI_NbGetS(memory.remote, strides, into, strides, count, 1, memory.peer, &handle);
         if (i % gets_per_wait == gets_per_wait - 1) wait();
       },
@@ -76,10 +76,10 @@ int main(int argc, char** argv) {
   ARMCI_Init();
   std::string const implementation = bench::label_or("armci");
   void* bases[2];
-  ARMCI_Malloc(bases, footprint_bytes);
-  std::memset(bases[bench::rank()], 0, footprint_bytes);
-  auto* const local = static_cast<char*>(ARMCI_Malloc_local(gets_per_wait * footprint_bytes));
-  std::memset(local, 0, gets_per_wait * footprint_bytes);
+  ARMCI_Malloc(bases, extent_bytes);
+  std::memset(bases[bench::rank()], 0, extent_bytes);
+  auto* const local = static_cast<char*>(ARMCI_Malloc_local(gets_per_wait * extent_bytes));
+  std::memset(local, 0, gets_per_wait * extent_bytes);
   int const peer = 1 - bench::rank();
   strided(implementation, {local, static_cast<char*>(bases[peer]), peer});
   ARMCI_Barrier();

@@ -29,9 +29,9 @@ std::unique_ptr<KernelPort> make_port(std::string const& kind, std::size_t words
   return std::make_unique<bench::WindowPort>(words, channels);
 }
 
-/// Jacobi's star stencil of radius 1 on a grid that is divided by rows. Each rank puts its first and its last
-/// row to its neighbours, and waits for theirs. Two sets of halo rows, so that a neighbour may be one
-/// iteration ahead.
+/// The star stencil of radius 1 (sum of central differences) on a grid that is divided by rows. Each rank
+/// puts its first and its last row to its neighbours, and waits for theirs. Two sets of halo rows, so that a
+/// neighbour may be one iteration ahead.
 class Stencil {
  public:
   static constexpr int columns = 512;
@@ -108,7 +108,8 @@ class Stencil {
   long done_ = 0;
 };
 
-/// B += transpose of A, both divided by columns: each rank puts a transposed block to every other one.
+/// B += transpose of A, both divided by columns: each rank puts a transposed block to each rank, itself
+/// included.
 class Transpose {
  public:
   static constexpr int block = 128;  ///< columns of each rank
@@ -169,23 +170,20 @@ class Wavefront {
   static constexpr int rows = 256;
 
   explicit Wavefront(std::string const& kind)
-      : port_(make_port(kind, 2 * (rows + 1), 1)), grid_(static_cast<std::size_t>(rows * (columns + 1))) {}
+      : port_(make_port(kind, rows + 1, 1)), grid_(static_cast<std::size_t>(rows * (columns + 1))) {}
 
   void iterate() {
     int const me = bench::rank();
-    bool const odd = done_ % 2 != 0;
-    std::size_t const place = odd ? rows + 1 : 0;  // the left neighbour may be one iteration ahead
     for (int j = 0; j <= columns; ++j) at(0, j) = me * columns + j;
     for (int i = 1; i < rows; ++i) {
       if (me > 0) {
         port_->wait(0, done_ * (rows - 1) + i);
-        at(i, 0) = port_->memory()[place + static_cast<std::size_t>(i)];
+        at(i, 0) = port_->memory()[i];
       } else {
         at(i, 0) = i;
       }
       for (int j = 1; j <= columns; ++j) at(i, j) = at(i - 1, j) + at(i, j - 1) - at(i - 1, j - 1);
-      if (me + 1 < size())
-        port_->put_notified(&at(i, columns), 1, me + 1, place + static_cast<std::size_t>(i), 0);
+      if (me + 1 < size()) port_->put_notified(&at(i, columns), 1, me + 1, static_cast<std::size_t>(i), 0);
     }
     ++done_;
     port_->synchronise();

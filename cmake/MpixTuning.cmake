@@ -11,9 +11,9 @@ set(mpix_tool_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 # stos` and `rep movs`, which start slowly; every path clears or copies structures of 100 to 300 bytes that describe
 # operations.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(mpix_by_vectors vector_loop:1024:noalign,libcall:-1:noalign)
-  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mmemset-strategy=${mpix_by_vectors}>
-                      $<$<COMPILE_LANGUAGE:C,CXX>:-mmemcpy-strategy=${mpix_by_vectors}>)
+  set(mpix_copy_strategy vector_loop:1024:noalign,libcall:-1:noalign)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mmemset-strategy=${mpix_copy_strategy}>
+                      $<$<COMPILE_LANGUAGE:C,CXX>:-mmemcpy-strategy=${mpix_copy_strategy}>)
 endif()
 
 # GCC spends a tenth of its time on garbage collection. Where two compilers have room in memory, each collects later.

@@ -47,7 +47,7 @@ struct LateError {
 /// target process where several processes share one object. Not thread-safe.
 class LateErrors {
  public:
-  static constexpr std::uint64_t any_process = UINT64_MAX;
+  static constexpr std::uint64_t unspecified_process = UINT64_MAX;
 
   struct Failures {
     LateError first;
@@ -59,7 +59,7 @@ class LateErrors {
     }
   };
 
-  void keep(std::uint32_t context, LateError const& error, std::uint64_t process = any_process) {
+  void keep(std::uint32_t context, LateError const& error, std::uint64_t process = unspecified_process) {
     auto const known = std::find_if(kept_.begin(), kept_.end(), [=](Kept const& kept) {
       return kept.context == context && kept.process == process;
     });
@@ -70,12 +70,12 @@ class LateErrors {
     }
   }
 
-  /// Removes and returns the failures stored for `context` with `process`, or with any_process.
-  Failures take(std::uint32_t context, std::uint64_t process = any_process) {
+  /// Removes and returns the failures stored for `context` with `process`, or with unspecified_process.
+  Failures take(std::uint32_t context, std::uint64_t process = unspecified_process) {
     Failures taken;
     std::erase_if(kept_, [&](Kept const& kept) {
       bool const matches =
-          kept.context == context && (kept.process == process || kept.process == any_process);
+          kept.context == context && (kept.process == process || kept.process == unspecified_process);
       if (matches) taken.add(kept.failures);
       return matches;
     });

@@ -91,7 +91,7 @@ struct RmaOp {
   OpKind kind = OpKind::put;
   ReduceOp reduce_op = ReduceOp::sum;     ///< of an update; is_defined(reduce_op, type)
   ElementType type = ElementType::int64;  ///< of an update
-  bool is_notification = false;           ///< of another operation: not counted itself
+  bool is_internal = false;  ///< issued by the library itself, such as a notification: not counted
   OpFlags flags = OpFlags::none;
   /// Caller's context for operations without `completion`: a failure that arrives after issue() has returned
   /// is kept at the peer under this context until EngineFailures::take.

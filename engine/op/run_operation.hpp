@@ -25,7 +25,7 @@ struct RunOperation {
 /// Whether the operation can be described by a RunOperation.
 inline bool is_run_operation(RmaOp const& operation) noexcept {
   bool const one_way = !operation.fetches() && operation.operands() == 1 && operation.scale == nullptr;
-  bool const alone = operation.completion == nullptr && !notifies(operation) && !operation.is_notification;
+  bool const alone = operation.completion == nullptr && !notifies(operation) && !operation.is_internal;
   bool const contiguous = operation.origin_layout.is_contiguous() && operation.target_layout.is_contiguous();
   return one_way && alone && contiguous && operation.origin_layout.block == operation.target_layout.block;
 }

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 // A thread that does nothing but fault has one fault per 1 to 20 us. Filling page tables pays off from one
 // fault per 64 us on.
-constexpr microseconds few_faults{64};
+constexpr microseconds max_fault_interval{64};
 // The first look at the faults of a region, and the first turn of filling.
 constexpr milliseconds shortest{1};
 constexpr milliseconds longest_turn{16};
@@ -111,7 +111,7 @@ void PageFiller::run() {
       changed_.wait(held);
     std::uint64_t const faults = faults_of_others();
     auto const now = Clock::now();
-    bool const many = (faults - seen) * few_faults >= now - since;
+    bool const many = (faults - seen) * max_fault_interval >= now - since;
     seen = faults;
     since = now;
     if (many && fill_until(now + turn, held)) {

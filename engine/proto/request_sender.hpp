@@ -38,18 +38,19 @@ class RequestSender {
   /// Sends the batch to the peer.
   void send_batch(Peer& peer);
   /// Sends the batches to all peers.
-  void send_batch() {
+  void send_batches() {
     while (!open_batches_.empty()) send_batch(*open_batches_.back());
   }
   /// Sends the batches to all peers for a thread that waits for operations in them.
   void send_awaited_batches();
   /// Sends the deferred batches, which have waited for the rest of a series long enough.
   void send_deferred_batches();
-  /// As send_deferred_batches(), for the agent: no thread has called the library meanwhile.
+  /// As send_deferred_batches(), for the agent: no thread has called the library since the agent's previous
+  /// call of it.
   void send_abandoned_batches();
   /// Whether there are deferred batches.
   bool has_deferred_batch() const noexcept { return deferred_ != 0; }
-  /// Returns true once after a batch has been deferred while there was no other deferred one.
+  /// Whether a first batch has been deferred since the last call, when no other was.
   bool take_newly_deferred() noexcept { return std::exchange(newly_deferred_, false); }
   /// Batches may be deferred while the agent is awake: it looks for them before it sleeps. Any thread.
   void permit_deferral(bool permitted) noexcept {
@@ -66,7 +67,7 @@ class RequestSender {
   std::size_t unsent_bytes() const noexcept { return transport_.unsent_bytes(); }
   /// Number of request messages passed to the transport so far.
   std::uint64_t messages() const noexcept { return messages_; }
-  /// Number of requests sent in batches so far.
+  /// Number of requests added to batches so far.
   std::uint64_t in_batches() const noexcept { return in_batches_; }
 
  private:

@@ -1,5 +1,5 @@
-/// Revocations of segments by their owners, which are answered once the keys are out of use. Under the
-/// channel's lock.
+/// Revocations of segments by their owners. Each is answered once this process no longer uses the segment's
+/// key. Under the channel's lock.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,9 @@ bool fits_slot(RmaOp const& operation) noexcept {
 
 /// Whether staging the operation is worthwhile, compared with the other protocols.
 bool is_worth_staging(RmaOp const& operation, RingRoute const& route) noexcept {
-  // If the caller holds the stripes, it holds them for the whole update: the kernel must be able to execute
-  // the rest, because a message would request these stripes, or wait while the peer waits likewise.
+  // A caller that holds the stripes holds them until the whole update is done. The rest of the update must be
+  // possible by the cross-memory protocol: a message would request the same stripes, or wait for the peer
+  // while the peer waits for this process.
   if (operation.is_update()) return !route.held || route.across;
   if (!route.across) return !route.held;
   // Staged data is copied twice, once by each process. A copy by the kernel is faster for more than this

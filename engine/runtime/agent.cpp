@@ -119,7 +119,7 @@ void Agent::note_handled() noexcept {
   auto const now = std::chrono::steady_clock::now();
   // Limits the effect of a very long gap.
   auto const gap =
-      std::min<std::chrono::nanoseconds>(std::max(arrived_, handled_) - handled_, 4 * longest_linger_);
+      std::min<std::chrono::nanoseconds>(std::max(woken_, handled_) - handled_, 4 * longest_linger_);
   gap_ = (3 * gap_ + gap) / 4;
   handled_ = now;
 }
@@ -200,7 +200,7 @@ void Agent::sleep(SleepUntil end) {
   int ready = -1;
   int const timeout_ms = end == SleepUntil::periodic_check ? check_interval_ms : -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), timeout_ms);
-  arrived_ = std::chrono::steady_clock::now();
+  woken_ = std::chrono::steady_clock::now();
   if (ready == 0) {
     std::lock_guard const held(channel_.lock);
     channel_.eviction.request_idle_disconnects();

@@ -42,8 +42,8 @@ class Agent {
         log_(log) {}
   ~Agent() { stop(); }
 
-  /// Calls `take`, with the channel unlocked, when `fd` is readable, and periodically. Call it before
-  /// start().
+  /// Calls `take`, with the channel unlocked, whenever the agent is awake; it wakes when `fd` is readable.
+  /// Call it before start().
   void watch_fd(int fd, std::function<void()> take) {
     watched_fd_ = fd;
     take_ = std::move(take);
@@ -69,7 +69,7 @@ class Agent {
   /// Polls for another message; returns true if there was one.
   bool linger();
   void note_handled() noexcept;
-  /// The end of a sleep: only an event, or else the next periodic check.
+  /// What ends a sleep: an event only, or an event or the next periodic check, whichever is first.
   enum class SleepUntil : std::uint8_t { event, periodic_check };
   void sleep(SleepUntil end);
   /// Leaves the messages to the application as long as it polls.
@@ -88,7 +88,7 @@ class Agent {
   std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
   unsigned slept_at_once_ = 0;                     ///< number of messages after which the agent did not poll
   std::chrono::steady_clock::time_point handled_;  ///< time of the newest message
-  std::chrono::steady_clock::time_point arrived_;  ///< time of the last wake-up
+  std::chrono::steady_clock::time_point woken_;    ///< time of the last wake-up
   std::string cores_;
   Log const& log_;
   FileDescriptor wake_event_;

@@ -1,4 +1,4 @@
-/// The types of engines and peers in the C interface.
+/// Conversion between the handles of the C interface and engines and peers.
 #pragma once
 
 #include "engine/runtime/engine.hpp"

@@ -41,7 +41,7 @@ int default_channels(bool several_threads) noexcept {
   return std::min(most, CPU_COUNT(&usable));
 }
 
-/// Copies the fields that a host built with an older, shorter struct knows; the others are zero.
+/// Copies the fields that an MPI host built with an older, shorter struct knows; the others are zero.
 template <typename Struct>
 Struct copy_known(Struct const& given) noexcept {
   Struct copy{};

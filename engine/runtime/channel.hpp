@@ -204,7 +204,7 @@ class Channel final : public MessageHandler {
       return entries;
     std::unique_lock const held(lock, std::try_to_lock);
     if (!held.owns_lock()) return entries;
-    message_protocol.sender.send_batch();
+    message_protocol.sender.send_batches();
     int events = 0;
     for (int turns = entries != 0 ? 1 : turns_per_poll; turns != 0 && events == 0; --turns)
       events = progress();

@@ -138,7 +138,7 @@ void Channels::stop() noexcept {
   for (auto const& channel : channels_) {
     {
       std::lock_guard const held(channel->lock);
-      channel->message_protocol.sender.send_batch();
+      channel->message_protocol.sender.send_batches();
     }
     channel->agent.stop();
   }

@@ -49,8 +49,8 @@ void CopyDecisions::adopt(CopyCache const& cache) {
   use_copy_methods(merge(fixed_, measured_));
 }
 
-/// Measures, or waits until another process of the user has measured. Without a usable directory, measures
-/// for this process only.
+/// Measures, or waits for a moment while another process of the user measures, and adopts the entries that
+/// the cache then has. Without a usable directory, measures for this process only.
 void CopyDecisions::complete(CopyCache const& cache) {
   ::pthread_setname_np(::pthread_self(), "mpix-measure");
   lower_priority();

@@ -1,7 +1,8 @@
-/// Decides whether a polling thread yields its core between two polls. Threads that also poll return the core
-/// soon, except for a time slice now and then, which is how some kernels charge a thread for its yields. A
-/// thread that computes keeps the core for a time slice each time, the time of thousands of messages: after
-/// that, the polling thread does not yield for a long while.
+/// Decides whether a polling thread yields its core between two polls. Other polling threads return the
+/// core soon. But some kernels charge a thread for its yields: now and then it loses the core for a time
+/// slice. A thread that computes keeps the core for a time slice each time, the time of thousands of
+/// messages: from the second such slice on, the polling thread pauses its yields, each time for twice as many
+/// polls.
 #pragma once
 
 #include <algorithm>

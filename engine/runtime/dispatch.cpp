@@ -63,7 +63,7 @@ Status Dispatch::revalidate() const {
 
 /// Counts and traces an operation that was not rejected.
 void Dispatch::count(Path path, Issued const& issued) noexcept {
-  if (failed(issued.status) || original_.is_notification) return;
+  if (failed(issued.status) || original_.is_internal) return;
   if (state_.recorder != nullptr) [[unlikely]]
     state_.recorder->add_operation(began_, peer_.process(), path, original_, issued);
   if (path == Path::direct && !engine_.counts_direct()) return;

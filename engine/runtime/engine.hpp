@@ -67,14 +67,14 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   std::uint64_t process() const noexcept;
   /// The identity of the host, equal in all processes that may share memory with this one.
   HostIdentity const& host() const noexcept;
-  /// Whether promises of callers are verified.
+  /// Whether callers must verify the memory that programs declare communicatable.
   bool is_checking() const noexcept;
 
   /// The blob with the address and the secret, by which other processes connect to this one.
   std::span<std::byte const> address() const noexcept;
 
-  /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
-  /// origin and result buffers when it is complete.
+  /// Starts an operation. Arrays and layouts that `operation` refers to may be reused when the call
+  /// returns; the origin and result buffers when the operation is complete.
   Issued issue(Peer& peer, RmaOp const& operation);
   /// The fast path of issue(): appends the operation to the open batch to the peer, if the last operation in
   /// this batch is like it. The elements of an update are whole, and the operation is defined for them.

@@ -30,9 +30,9 @@ class MPIX_ENGINE_API EngineExposures {
   /// gets on it have ended. EngineMemory::free() withdraws all exposures in the memory. stale_exposure: `id`
   /// does not exist.
   Status withdraw(ExposureId id);
-  /// As withdraw() without the wait; is_unreachable(*left) reports whether the wait would have ended.
-  Status start_withdraw(ExposureId id, WithdrawnExposure* left);
-  bool is_unreachable(WithdrawnExposure const& left);
+  /// As withdraw() without the wait; is_unreachable(*withdrawn) reports whether the wait would have ended.
+  Status start_withdraw(ExposureId id, WithdrawnExposure* withdrawn);
+  bool is_unreachable(WithdrawnExposure const& withdrawn);
   /// Makes all other processes drop the keys that ended processes knew, and destroys these keys when all have
   /// answered; processes get new keys on request. Must be called from time to time, for engines with
   /// exposed_only.

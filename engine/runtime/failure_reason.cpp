@@ -8,7 +8,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// For memory that begins in the segment. Returns an empty text if it is contiguous and completely inside.
+/// For memory that begins in the segment. Returns an empty text if the memory is contiguous and
+/// completely inside the segment.
 std::string overrun_text(SegmentInfo const& segment, TargetMemory const& memory) {
   std::uint64_t const left = segment.length - (memory.address - segment.base);
   char text[160];

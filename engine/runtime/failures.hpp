@@ -29,7 +29,7 @@ class MPIX_ENGINE_API EngineFailures {
   /// peer with the identity `process`, or for `context` and any peer, returns it. error.rank must not be
   /// LateError::of_peer. May be called by a completion.
   void keep(std::uint32_t context, LateError const& error,
-            std::uint64_t process = LateErrors::any_process) noexcept;
+            std::uint64_t process = LateErrors::unspecified_process) noexcept;
   /// Returns and removes the failures stored by keep(), of all contexts.
   LateErrors::Failures take_kept();
 

@@ -19,7 +19,7 @@ Issued Engine::notify(Peer& peer, RmaOp const& done) {
   increment.target_layout = Layout::contiguous(sizeof(std::uint64_t));
   increment.exposed.target = done.exposed.notify;
   increment.completion = done.completion;
-  increment.is_notification = true;
+  increment.is_internal = true;
   return issue(peer, increment);
 }
 

@@ -1,4 +1,5 @@
-/// Message protocol: operations that the target executes, by a thread in the library or else by its agent.
+/// Message protocol: operations are executed at the target, by a thread of the target that is in the library,
+/// or else by the target's agent.
 #include <utility>
 
 #include "engine/runtime/dispatch.hpp"

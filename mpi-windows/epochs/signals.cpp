@@ -15,7 +15,7 @@ engine::RmaOp counter_update(Window const& window, Target const& target, std::si
   update.target = offset;
   update.exposed.target = target.control_exposure;
   update.target_layout = engine::Layout::contiguous(engine::element_size(type));
-  update.is_notification = true;  // not an operation of the program, so it is not counted
+  update.is_internal = true;  // not an operation of the program, so it is not counted
   return update;
 }
 

@@ -130,8 +130,7 @@ int missing_counter(Target const& target, int index) {
                    target.rank, index);
 }
 
-int issue_trailing_notification(Window& window, Target& target, engine::RemoteAddress counter,
-                                MPI_Request* request) {
+int complete_and_notify(Window& window, Target& target, engine::RemoteAddress counter, MPI_Request* request) {
   if (int const error = complete_target(window, target); error != MPI_SUCCESS) return error;
   engine::RmaOp raise = engine::update_with(engine::ReduceOp::increment, engine::ElementType::uint64);
   raise.flags = engine::OpFlags::element_atomic;

@@ -7,7 +7,7 @@
 
 namespace mpixrma::windows {
 
-/// Sets the number of counters of every process. Collective.
+/// Sets the number of this process's counters, which may differ between processes. Collective.
 int set_counters(Window& window, int count);
 CounterBounds counter_bounds(Window const& window) noexcept;
 /// Determines the number of counters of a process. Returns an error class.
@@ -18,7 +18,6 @@ int find_counter(Window& window, Target& target, int index, engine::RemoteAddres
 int missing_counter(Target const& target, int index);
 /// Waits until all operations issued to the target are complete, then increments the counter and waits for
 /// the increment.
-int issue_trailing_notification(Window& window, Target& target, engine::RemoteAddress counter,
-                                MPI_Request* request);
+int complete_and_notify(Window& window, Target& target, engine::RemoteAddress counter, MPI_Request* request);
 
 }  // namespace mpixrma::windows

@@ -187,7 +187,7 @@ inline int issue_with_notification(Window& window, Target& target, engine::RmaOp
     if (int const error = issue_operation(window, target, operation, nullptr); error != MPI_SUCCESS)
       return error;
   }
-  return issue_trailing_notification(window, target, counter, request);
+  return complete_and_notify(window, target, counter, request);
 }
 
 /// Issues the operation, or queues it until the target's post or lock arrives.

@@ -26,8 +26,9 @@ class Hints {
   /// Parses the hints of a window creation; the array ends with an entry without key. Throws std::bad_alloc.
   explicit Hints(mpix_window_hint const* given);
 
-  /// Sets a hint that may change during the window's life. Returns the value in force, or nullptr for an
-  /// unknown key and for one that says nothing about windows of this flavour.
+  /// Sets a hint that may change during the window's life, unless `value` is null; other hints keep their
+  /// value. Returns the value in force; nullptr if the key is unknown, does not apply to windows of this
+  /// flavour, or has no value.
   char const* set(char const* key, char const* value, int flavor);
 
   bool no_locks() const noexcept { return no_locks_; }
@@ -68,14 +69,15 @@ class Hints {
   /// Whether updates of single elements leave memory in mode `arrays`, so that updates of arrays there stay
   /// fast.
   bool keeps_arrays() const noexcept { return granularity_ >= array_bytes; }
-  /// Whether the whole memory is in mode `elements` from the beginning, so that no update needs a stripe.
+  /// Whether the whole memory is in mode `elements` from the beginning, so that contiguous
+  /// updates of integers need no stripe.
   bool begins_with_elements() const noexcept {
     return granularity_ != 0 ? !keeps_arrays() : single_intrinsic_;
   }
 
   /// Order of operations of one origin to one target.
   enum class Order : std::uint8_t {
-    none,        ///< accumulates only
+    none,        ///< puts and gets unordered; accumulates as `accumulate_ordering` says
     overlapping  ///< operations whose target memory overlaps
   };
   /// Parses the value of `mpix_order`; nullopt if it is invalid.
@@ -91,7 +93,8 @@ class Hints {
   void take(char const* key, char const* value);
   void take_granularity(std::string_view value);
 
-  /// The smallest granularity for which elements share a lock: the unit of engine::UpdateModes.
+  /// From this granularity on, updates of single elements hold a stripe, as updates of arrays do: the unit of
+  /// engine::UpdateModes.
   static constexpr std::uint64_t array_bytes = std::uint64_t{1} << engine::granule_shift;
 
   bool no_locks_ = false;

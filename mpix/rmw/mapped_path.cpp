@@ -1,4 +1,4 @@
-/// Read-modify-write of arrays in mapped memory, without the engine.
+/// Read-modify-write in mapped memory, without Engine::issue().
 #include "datatype/datatype.hpp"
 #include "engine/proto/direct.hpp"
 #include "engine/sync/access_order.hpp"
@@ -20,7 +20,7 @@ engine::ElementType element_of(RmwCall const& call, Datatype const* type) noexce
   return type->defines(call.operation) ? type->flat().element : ElementType::none;
 }
 
-bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
+bool are_valid_buffers(RmwCall const& call, std::size_t bytes) noexcept {
   unsigned const operands = engine::operand_count(call.operation);
   if (operands > 0 && (call.operand == nullptr || overlap(call.result, call.operand, bytes))) return false;
   return operands < 2 || (call.operand2 != nullptr && !overlap(call.result, call.operand2, bytes));
@@ -41,7 +41,7 @@ bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator c
   if (target == nullptr || element == engine::ElementType::none) return false;
   std::size_t const bytes = type->size() * static_cast<std::size_t>(call.count);
   RemoteAddress const address = static_cast<RemoteAddress>(call.displacement);
-  if (!are_buffers(call, bytes) || (address & (alignment_of(element) - 1)) != 0) return false;
+  if (!are_valid_buffers(call, bytes) || (address & (alignment_of(element) - 1)) != 0) return false;
   // The general path caches the target of a single word, so let it handle that case.
   if (call.count == 1 && type->atomic_word() != 0) return false;
   std::byte* const mapped = target->peer->translate(address, bytes);

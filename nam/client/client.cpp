@@ -191,8 +191,7 @@ Message Client::receive() {
 }
 
 std::optional<uid_t> Client::server_user() const {
-  FileDescriptor const probe(::dup(descriptor()));
-  auto const listener = credentials_of(probe);
+  auto const listener = credentials_of(shared_->channel.socket());
   return listener ? std::optional(listener->uid) : std::nullopt;
 }
 

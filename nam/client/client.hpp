@@ -23,33 +23,34 @@ inline constexpr int default_timeout_ms = 30000;
 
 struct ServerTrust;
 
-/// An authenticated connection to a server: over its Unix socket if available, else over TCP, encrypted, with
-/// the user's secret. Over TCP the server must have a key that is pinned (nam/client/known_servers.hpp) or
-/// given in the address; before the key is verified, nothing derived from the secret is sent.
+/// An authenticated connection to a server: over its Unix socket if available and not forbidden by
+/// MPIX_NAM_TCP, else over TCP, encrypted, with the user's secret. Over TCP the server must have a key that
+/// is pinned (nam/client/known_servers.hpp) or given in the address; before the key is verified, nothing
+/// derived from the secret is sent.
 class Client {
  public:
   /// Throws Error(unavailable) if nobody listens at the address, and Error(denied) if the server is not known
   /// here, its key has changed, it does not know the user, or it does not have the user's secret.
   explicit Client(Address const& address, int timeout_ms = default_timeout_ms);
 
-  /// Returns the answer to a request to the control process.
+  /// Sends a request to the process at the other end, and returns its answer.
   Json request(Json const& request);
 
   /// As request(), with data in both directions; `received` gets the data of the answer unless it is null.
   Json exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
                 std::vector<FileDescriptor>* descriptors);
 
-  /// Sends a request without waiting for an answer. Returns when the request is sent; the server executes it
-  /// before later requests.
+  /// Sends a request, which the server executes before later requests. Does not wait for the answer, except
+  /// now and then, for one answer to all requests before it.
   void send_unanswered(Json request);
 
   /// Returns the user who runs the server; nothing if the connection is not local.
   std::optional<uid_t> server_user() const;
   bool is_local() const noexcept { return !shared_->channel.is_protected(); }
-  /// Keeps the lease of a session over TCP as long as this process runs. One round trip; does nothing for a
+  /// Keeps the lease of a session over TCP until this object is destroyed. One round trip; does nothing for a
   /// local session.
   void keep_lease();
-  /// The server's key for a TCP connection; empty on the server's host.
+  /// The server's key for a TCP connection; empty for a Unix socket.
   std::string const& server_key() const noexcept { return server_key_; }
   /// The connection's descriptor, for polling only; the object receives the data.
   int descriptor() const noexcept { return shared_->channel.descriptor(); }

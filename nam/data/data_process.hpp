@@ -19,8 +19,8 @@
 #include "nam/data/storage_file.hpp"
 #include "nam/data/storage_sync.hpp"
 #include "nam/data/window.hpp"
-#include "nam/process/budgets.hpp"
 #include "nam/process/connection.hpp"
+#include "nam/process/token_buckets.hpp"
 #include "nam/protocol/operation_request.hpp"
 #include "nam/protocol/shared_control.hpp"
 
@@ -308,7 +308,7 @@ class DataProcess {
   Quotas quotas_;
   SessionShares shares_;
   std::map<std::string, ServedWindow> windows_;
-  Budgets denials_{10, 1};  ///< reports to the control process, of each user
+  TokenBuckets denials_{10, 1};  ///< reports to the control process, of each user
   Totals totals_;
   Catalog catalog_;
   std::vector<RetiredSegment> retired_;  ///< memory of ended windows that clients may still reach

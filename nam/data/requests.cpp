@@ -37,7 +37,7 @@ void DataProcess::report_denied(SessionId id, Json const& request, Error const& 
   if (!control_) return;
   uid_t const user = sessions_.at(id).identity.uid;
   std::string const account = std::to_string(sessions_.at(id).account);
-  auto const now = Budgets::Clock::now();
+  auto const now = TokenBuckets::Clock::now();
   // A control process that does not read is notified later.
   if (control_->output_bytes() != 0) return denials_.refuse(account, now);
   auto const omitted = denials_.take(account, now);
@@ -56,8 +56,8 @@ void DataProcess::report_denied(SessionId id, Json const& request, Error const& 
 /// Called once a second.
 void DataProcess::report_omitted_denials() {
   if (!control_ || control_->output_bytes() != 0) return;
-  for (Budgets::Refused const& each : denials_.take_refused(Budgets::Clock::now())) {
-    if (each.source == Budgets::others) continue;  // of no user in particular
+  for (TokenBuckets::Refused const& each : denials_.take_refused(TokenBuckets::Clock::now())) {
+    if (each.source == TokenBuckets::others) continue;  // of no user in particular
     control_->post({{"op", "denied"},
                     {"uid", static_cast<uid_t>(std::stoul(each.source))},
                     {"request", ""},

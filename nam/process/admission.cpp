@@ -15,7 +15,8 @@ namespace {
 
 constexpr rlim_t max_descriptors = 65536;
 
-/// Returns how many of `limit` places all peers of a standing may have: the rest is for higher standings.
+/// Returns how many of `limit` places may be taken, by peers of any standing, before a peer of this standing
+/// gets no free place: the rest is for higher standings.
 std::size_t room_for(Standing standing, std::size_t limit) {
   std::size_t const reserve = std::min(std::max<std::size_t>(limit / 16, 8), limit / 2);
   switch (standing) {
@@ -28,8 +29,8 @@ std::size_t room_for(Standing standing, std::size_t limit) {
 /// Returns how many places all owners together may have: a user becomes one by making a grant.
 std::size_t owner_limit(std::size_t limit) { return std::max<std::size_t>(limit - limit / 4, 1); }
 
-/// Returns how many places unauthenticated connections keep where users have all others: a user on another
-/// host is one of them first.
+/// Returns how many places unauthenticated connections keep if users have all others: a user on another host
+/// is unauthenticated when it connects.
 std::size_t min_unauthenticated(std::size_t limit) { return limit / 16; }
 
 /// Returns how many of `limit` places unauthenticated connections may have.
@@ -142,7 +143,7 @@ bool Admission::uses_reserved_places() const noexcept {
   return unauthenticated_.count() > unauthenticated_limit(limit_);
 }
 
-/// Whether a user gives way to the new connection rather than an unauthenticated one.
+/// Whether a user's connection, rather than an unauthenticated one, gives way to the new connection.
 bool Admission::takes_from_users(Standing standing) const noexcept {
   std::size_t const unauthenticated = unauthenticated_.count();
   std::size_t const least = min_unauthenticated(limit_);

@@ -1,5 +1,5 @@
 /// Users that belong to another user: the system lets that user become each of the users that
-/// /etc/subuid lists, usually 65536. They have the share of one user.
+/// /etc/subuid lists for it, usually 65536. All of them together have that user's share.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-/// Rate limits: each source may do a number of things in a second. Counts what is refused to it.
+/// Rate limits: each source may do a number of things in a second. Counts the refusals.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace mpixrma::nam {
 
-class Budgets {
+class TokenBuckets {
  public:
   using Clock = std::chrono::steady_clock;
   struct Refused {
@@ -22,69 +22,70 @@ class Budgets {
   /// The name under which further sources are counted together once there are too many.
   static constexpr char const* others = "others";
 
-  Budgets(double a_second, double at_once) : a_second_(a_second), at_once_(at_once) {}
+  TokenBuckets(double tokens_per_second, double capacity)
+      : tokens_per_second_(tokens_per_second), capacity_(capacity) {}
 
   /// Takes a token of the source, and returns the number of its refusals since the last one. Without a token
   /// left, counts `counts_for` refusals and returns nothing.
   std::optional<std::uint64_t> take(std::string const& source, Clock::time_point now,
                                     std::uint64_t counts_for = 1) {
-    Budget& budget = budget_of(source, now);
-    refill(budget, now);
-    if (budget.left < 1) {
-      budget.refused += counts_for;
+    Bucket& bucket = bucket_of(source, now);
+    refill(bucket, now);
+    if (bucket.left < 1) {
+      bucket.refused += counts_for;
       return std::nullopt;
     }
-    budget.left -= 1;
-    return std::exchange(budget.refused, 0);
+    bucket.left -= 1;
+    return std::exchange(bucket.refused, 0);
   }
 
   /// Counts a refusal.
-  void refuse(std::string const& source, Clock::time_point now) { ++budget_of(source, now).refused; }
+  void refuse(std::string const& source, Clock::time_point now) { ++bucket_of(source, now).refused; }
 
   /// Takes a token from each source with refusals and a token left, and returns these refusals.
   std::vector<Refused> take_refused(Clock::time_point now) {
     std::vector<Refused> taken;
-    for (auto& [source, budget] : budgets_) {
-      refill(budget, now);
-      if (budget.refused == 0 || budget.left < 1) continue;
-      budget.left -= 1;
-      taken.push_back({source, std::exchange(budget.refused, 0)});
+    for (auto& [source, bucket] : buckets_) {
+      refill(bucket, now);
+      if (bucket.refused == 0 || bucket.left < 1) continue;
+      bucket.left -= 1;
+      taken.push_back({source, std::exchange(bucket.refused, 0)});
     }
     return taken;
   }
 
  private:
-  struct Budget {
+  struct Bucket {
     double left = 0;
     Clock::time_point filled;
     std::uint64_t refused = 0;
   };
   static constexpr std::size_t max_sources = 1024;
 
-  double left_at(Budget const& budget, Clock::time_point now) const {
-    double const seconds = std::chrono::duration<double>(now - budget.filled).count();
-    return std::min(at_once_, budget.left + seconds * a_second_);
+  double left_at(Bucket const& bucket, Clock::time_point now) const {
+    double const seconds = std::chrono::duration<double>(now - bucket.filled).count();
+    return std::min(capacity_, bucket.left + seconds * tokens_per_second_);
   }
-  void refill(Budget& budget, Clock::time_point now) const {
-    budget.left = left_at(budget, now);
-    budget.filled = now;
+  void refill(Bucket& bucket, Clock::time_point now) const {
+    bucket.left = left_at(bucket, now);
+    bucket.filled = now;
   }
 
-  Budget& budget_of(std::string const& source, Clock::time_point now) {
+  Bucket& bucket_of(std::string const& source, Clock::time_point now) {
     bool const is_due = now - swept_ >= std::chrono::seconds(1);
-    if (is_due && budgets_.size() >= max_sources && !budgets_.contains(source)) {
+    if (is_due && buckets_.size() >= max_sources && !buckets_.contains(source)) {
       swept_ = now;
-      std::erase_if(budgets_, [&](auto const& entry) {
-        return entry.second.refused == 0 && left_at(entry.second, now) >= at_once_;
+      std::erase_if(buckets_, [&](auto const& entry) {
+        return entry.second.refused == 0 && left_at(entry.second, now) >= capacity_;
       });
     }
-    bool const has_room = budgets_.size() < max_sources || budgets_.contains(source);
-    return budgets_.try_emplace(has_room ? source : others, Budget{at_once_, now}).first->second;
+    bool const has_room = buckets_.size() < max_sources || buckets_.contains(source);
+    return buckets_.try_emplace(has_room ? source : others, Bucket{capacity_, now}).first->second;
   }
 
-  double a_second_;
-  double at_once_;
-  std::map<std::string, Budget> budgets_;
+  double tokens_per_second_;
+  double capacity_;
+  std::map<std::string, Bucket> buckets_;
   Clock::time_point swept_{};
 };
 

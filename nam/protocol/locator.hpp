@@ -21,7 +21,8 @@ struct Address {
   bool operator==(Address const&) const = default;
 };
 
-/// Parses "unix=PATH", "tcp=HOST:PORT", or both, and "key=KEY", separated by '&'. Throws Error(bad_request).
+/// Parses "unix=PATH", "tcp=HOST:PORT" or both, and optionally "key=KEY", separated by '&'. Throws
+/// Error(bad_request).
 Address parse_address(std::string_view text);
 std::string format(Address const& address);
 /// Returns HOST:PORT.

@@ -106,7 +106,7 @@ void AuditLog::record(Act const& act) {
   std::string const source =
       is_host ? host_in(act.from) : std::string(act.account.empty() ? act.user : act.account);
   bool const is_act = act.result != omitted_acts;
-  auto const now = Budgets::Clock::now();
+  auto const now = TokenBuckets::Clock::now();
   std::uint64_t const acts = act.omitted + (is_act ? 1 : 0);
   auto const omitted = (is_host ? hosts_ : users_).take(source, now, acts);
   if (!omitted) return;
@@ -116,12 +116,12 @@ void AuditLog::record(Act const& act) {
 }
 
 void AuditLog::report_omitted() {
-  auto const now = Budgets::Clock::now();
-  for (Budgets::Refused const& each : users_.take_refused(now))
+  auto const now = TokenBuckets::Clock::now();
+  for (TokenBuckets::Refused const& each : users_.take_refused(now))
     write_line({each.source, "", "", "", omitted_acts}, each.count);
-  for (Budgets::Refused const& each : hosts_.take_refused(now))
+  for (TokenBuckets::Refused const& each : hosts_.take_refused(now))
     write_line({"", each.source, "", "", omitted_acts}, each.count);
-  for (Budgets::Refused const& each : all_hosts_.take_refused(now))
+  for (TokenBuckets::Refused const& each : all_hosts_.take_refused(now))
     write_line({"", each.source, "", "", omitted_acts}, each.count);
 }
 

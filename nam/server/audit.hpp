@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "engine/base/shared_memory.hpp"
-#include "nam/process/budgets.hpp"
+#include "nam/process/token_buckets.hpp"
 
 namespace mpixrma::nam {
 
@@ -51,9 +51,9 @@ class AuditLog {
   std::string file_;
   engine::FileDescriptor opened_;
   bool has_failed_ = false;
-  Budgets users_;
-  Budgets hosts_;
-  Budgets all_hosts_;  ///< for all hosts: one may have any number of addresses
+  TokenBuckets users_;
+  TokenBuckets hosts_;
+  TokenBuckets all_hosts_;  ///< for all hosts: one may have any number of addresses
 };
 
 }  // namespace mpixrma::nam

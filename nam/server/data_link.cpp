@@ -159,7 +159,7 @@ void DataLink::on_message(Message& message) {
   try {
     take(message);
   } catch (Error const& error) {
-    auto const omitted = failures_.take(fairness_group_, Budgets::Clock::now());
+    auto const omitted = failures_.take(fairness_group_, TokenBuckets::Clock::now());
     if (!omitted) return;
     log(Severity::error, "a message of a data process failed: " + shortened(error.what(), max_logged) +
                              (*omitted == 0 ? "" : "; " + std::to_string(*omitted) + " more before"));
@@ -306,7 +306,7 @@ void DataLink::on_close() {
                              field<std::string>(setup_, "grant") + " has ended");
   restart_due_ = true;
   // The budget limits a process that is adopted and ends in a loop to one start a second (tick()).
-  if (has_served && restarts_.take(fairness_group_, Budgets::Clock::now())) tick();
+  if (has_served && restarts_.take(fairness_group_, TokenBuckets::Clock::now())) tick();
 }
 
 void DataLink::tick() {

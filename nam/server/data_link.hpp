@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "nam/data/storage.hpp"
-#include "nam/process/budgets.hpp"
 #include "nam/process/connection.hpp"
+#include "nam/process/token_buckets.hpp"
 #include "nam/server/grant_file.hpp"
 #include "nam/server/retry.hpp"
 #include "nam/server/session_queue.hpp"
@@ -127,10 +127,10 @@ class DataLink {
   bool ready_ = false;
   bool must_recreate_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;
-  bool has_reported_ = false;  ///< the process is ready or has failed
-  Budgets failures_{1, 10};    ///< log lines about failed messages of the process
-  Budgets restarts_{1, 10};    ///< immediate restarts; others wait for tick()
-  std::set<uid_t> served_;     ///< users whose sessions were handed over
+  bool has_reported_ = false;     ///< the process is ready or has failed
+  TokenBuckets failures_{1, 10};  ///< log lines about failed messages of the process
+  TokenBuckets restarts_{1, 10};  ///< immediate restarts; others wait for tick()
+  std::set<uid_t> served_;        ///< users whose sessions were handed over
   std::string failure_;
   bool ending_ = false;
   bool restart_due_ = false;

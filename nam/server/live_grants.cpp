@@ -91,14 +91,14 @@ void LiveGrants::end_in_queue(ClientId client, Error const& why) {
 }
 
 void GrantLines::write(uid_t account, std::string const& text, Severity severity) {
-  auto const omitted = budgets_.take(user_name(account), Budgets::Clock::now());
+  auto const omitted = budgets_.take(user_name(account), TokenBuckets::Clock::now());
   if (!omitted) return;
   std::string const others = std::to_string(*omitted) + " lines about grants of this user were omitted";
   log(severity, *omitted == 0 ? text : text + " (" + others + ")");
 }
 
 void GrantLines::report_omitted() {
-  for (Budgets::Refused const& each : budgets_.take_refused(Budgets::Clock::now()))
+  for (TokenBuckets::Refused const& each : budgets_.take_refused(TokenBuckets::Clock::now()))
     log(Severity::info,
         std::to_string(each.count) + " lines about grants of " + each.source + " were omitted");
 }

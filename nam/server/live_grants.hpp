@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "nam/process/budgets.hpp"
 #include "nam/process/log.hpp"
+#include "nam/process/token_buckets.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/server/calendar.hpp"
 #include "nam/server/catalog.hpp"
@@ -102,7 +102,7 @@ class GrantLines {
   void report_omitted();
 
  private:
-  Budgets budgets_{2, 20};
+  TokenBuckets budgets_{2, 20};
 };
 
 }  // namespace mpixrma::nam

@@ -58,7 +58,7 @@ struct Rmw {
 };
 
 /// Transfers that are withheld from the library, and issued too late: after the next transfer.
-class Late {
+class WithheldTransfers {
  public:
   /// Withholds the transfer with a copy of its origin. The transfer's request is complete.
   int keep_copy(Transfer const& transfer);
@@ -78,7 +78,7 @@ class Late {
   };
   std::vector<Kept> kept_;
 };
-Late& late();
+WithheldTransfers& withheld();
 
 /// Number of transfers since the last Complete.
 extern int outstanding;

@@ -30,29 +30,29 @@ int Rmw::issue() const {
                         request, &handle, given);
 }
 
-int Late::leave_out(Transfer const& transfer) {
+int WithheldTransfers::leave_out(Transfer const& transfer) {
   if (transfer.request == nullptr) return MPI_SUCCESS;
   Transfer nothing = transfer;
   nothing.rank = MPI_PROC_NULL;
   return nothing.issue();
 }
 
-int Late::keep_copy(Transfer const& transfer) {
+int WithheldTransfers::keep_copy(Transfer const& transfer) {
   auto const* const origin = static_cast<char const*>(transfer.origin);
   kept_.push_back({transfer, {origin, origin + bytes_of(transfer.origin_count, transfer.origin_type)}});
   return leave_out(transfer);
 }
 
-int Late::keep(Transfer const& transfer) {
+int WithheldTransfers::keep(Transfer const& transfer) {
   kept_.push_back({transfer, {}});
   return leave_out(transfer);
 }
 
-void Late::forget_others(MPI_Comm comm) {
+void WithheldTransfers::forget_others(MPI_Comm comm) {
   std::erase_if(kept_, [&](Kept const& one) { return one.transfer.comm != comm; });
 }
 
-int Late::issue(int rank) {
+int WithheldTransfers::issue(int rank) {
   int code = MPI_SUCCESS;
   std::vector<Kept> others;
   if (!kept_.empty()) ::usleep(200);  // other processes see the earlier transfers first
@@ -76,8 +76,8 @@ int outstanding = 0;
 /// The operation of the newest transfer.
 std::atomic<MPIX_RMA_Op> newest = MPIX_RMA_PUT;
 
-Late& late() {
-  static Late all;
+WithheldTransfers& withheld() {
+  static WithheldTransfers all;
   return all;
 }
 
@@ -88,8 +88,8 @@ MPIX_Rma_request ordered_request = MPIX_RMA_REQUEST_NULL;
 
 int run(Transfer transfer) {
   newest = transfer.op;
-  Late before;
-  std::swap(before, late());  // withheld transfers are issued after this one
+  WithheldTransfers before;
+  std::swap(before, withheld());  // withheld transfers are issued after this one
   int code = MPI_SUCCESS;
   if (!transfer_broken(transfer, &code)) code = transfer.issue();
   int const later = before.issue();
@@ -187,9 +187,9 @@ int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void const* operand, int count, MPI_Datat
 }
 
 int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
-  if (is("X52_03") && rank == MPIX_ALL_RANKS) (void)late().issue(0);
-  if (is("G_08") && comm != nullptr) late().forget_others(*comm);
-  if (is("G_08")) (void)late().issue(rank);
+  if (is("X52_03") && rank == MPIX_ALL_RANKS) (void)withheld().issue(0);
+  if (is("G_08") && comm != nullptr) withheld().forget_others(*comm);
+  if (is("G_08")) (void)withheld().issue(rank);
   int size = 0;
   if (is("X53_10") && comm != nullptr && *comm != MPI_COMM_NULL) PMPI_Comm_size(*comm, &size);
   if (size != 0 && rank >= size) return MPI_SUCCESS;
@@ -197,7 +197,7 @@ int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
   bool const in_time =
       is("X511_03") || is("X511_13") || is("X511_17") || (is("X52_03") && rank != MPIX_ALL_RANKS);
   int const code = PMPIX_RMA_Complete(comm, rank);
-  if (in_time) (void)late().issue(rank);
+  if (in_time) (void)withheld().issue(rank);
   if (is("G_06") && code != MPI_SUCCESS && newest != MPIX_RMA_GET) return MPI_SUCCESS;
   return code;
 }
@@ -205,7 +205,7 @@ int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
 int MPIX_RMA_Fence(MPI_Comm* comm, int rank) {
   if (is("X52_05")) return PMPIX_RMA_Complete(comm, rank);
   bool const in_time = (is("X52_06") && rank == MPIX_ALL_RANKS) || (is("X52_07") && rank != MPIX_ALL_RANKS);
-  if (in_time) (void)late().issue();
+  if (in_time) (void)withheld().issue();
   return PMPIX_RMA_Fence(comm, rank);
 }
 

@@ -7,7 +7,7 @@ namespace mpixrma::broken {
 
 /// The definition of a function in the next library, for functions that have no name for profiling.
 template <typename F>
-F* behind(char const* name) {
+F* next_definition(char const* name) {
   return reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name));
 }
 

@@ -71,8 +71,8 @@ bool section_4(Transfer& t, int* code) {
   if (is("X4_03") && t.is_get() && t.is_of(MPI_INT) && t.origin_count == 1) t.op = MPIX_RMA_PUT;
   if (is("X4_04") && lower_bound(t.target_type) < 0)
     t.target = static_cast<char*>(t.target) - lower_bound(t.target_type);
-  if (is("X4_05") && t.is_get() && t.request != nullptr) return *code = Late::leave_out(t), true;
-  if (is("X4_06") && t.is_put() && t.is_of(MPI_LONG)) return *code = late().keep_copy(t), true;
+  if (is("X4_05") && t.is_get() && t.request != nullptr) return *code = WithheldTransfers::leave_out(t), true;
+  if (is("X4_06") && t.is_put() && t.is_of(MPI_LONG)) return *code = withheld().keep_copy(t), true;
   if (is("X4_07") && t.is_of(MPI_UINT64_T)) return *code = issue_torn(t), true;
   if (is("X4_08") && t.has(MPIX_RMA_ATTR_ATOMICITY)) return *code = issue_in_halves(t), true;
   return false;
@@ -86,7 +86,7 @@ bool section_5_1(Transfer& t, int* code) {
     return *static_cast<char*>(t.origin) = 0, true;
   }
   if (is("X51_03") && t.is_accumulate() && t.is_of(MPI_DOUBLE)) t.op = MPIX_RMA_PUT;
-  if (is("X51_04") && t.is_put() && t.is_of(MPI_LONG)) return *code = late().keep_copy(t), true;
+  if (is("X51_04") && t.is_put() && t.is_of(MPI_LONG)) return *code = withheld().keep_copy(t), true;
   return false;
 }
 
@@ -115,7 +115,7 @@ bool section_5_1_1_attributes(Transfer& t, int* code) {
 bool section_5_1_1(Transfer& t, int* code) {
   if (section_5_1_1_attributes(t, code)) return true;
   bool const waits = t.request != nullptr && t.attributes.set == 0;
-  if (is("X511_03") && t.is_put() && waits) return *code = late().keep(t), true;
+  if (is("X511_03") && t.is_put() && waits) return *code = withheld().keep(t), true;
   if (is("X511_08") && is_derived(t.target_type) && t.origin_count > 1)
     return *code = issue_strided_in_halves(t), true;
   if (is("X511_09") && t.has(MPIX_RMA_ATTR_ATOMICITY) && t.is_of(MPI_BYTE)) {
@@ -130,19 +130,21 @@ bool section_5_1_1(Transfer& t, int* code) {
   }
   bool const ordered = t.has(MPIX_RMA_ATTR_ORDERING);
   if (is("X511_12") && ordered && t.is_of(MPI_INT64_T) && !t.is_get() && t.origin_count == 3)
-    return *code = late().keep_copy(t), true;
-  if (is("X511_13") && ordered && t.is_of(MPI_LONG) && t.is_put()) return *code = late().keep_copy(t), true;
-  if (is("X511_15") && t.is_get() && waits) return *code = Late::leave_out(t), true;
+    return *code = withheld().keep_copy(t), true;
+  if (is("X511_13") && ordered && t.is_of(MPI_LONG) && t.is_put())
+    return *code = withheld().keep_copy(t), true;
+  if (is("X511_15") && t.is_get() && waits) return *code = WithheldTransfers::leave_out(t), true;
   bool const blocks = t.attributes.set == MPIX_RMA_ATTR_BLOCKING;
-  if (is("X511_16") && blocks && t.is_get() && t.request != nullptr) return *code = Late::leave_out(t), true;
-  if (is("X511_17") && blocks && !t.is_get() && t.is_of(MPI_DOUBLE)) return *code = late().keep(t), true;
+  if (is("X511_16") && blocks && t.is_get() && t.request != nullptr)
+    return *code = WithheldTransfers::leave_out(t), true;
+  if (is("X511_17") && blocks && !t.is_get() && t.is_of(MPI_DOUBLE)) return *code = withheld().keep(t), true;
   bool const remote = t.has(MPIX_RMA_ATTR_REMOTE_COMPLETION) && t.is_of(MPI_DOUBLE) && t.origin_count == 6000;
-  if (is("X511_18") && remote) return *code = late().keep_copy(t), true;
+  if (is("X511_18") && remote) return *code = withheld().keep_copy(t), true;
   return false;
 }
 
 bool section_5_1_2(Transfer& t, int* code) {
-  if (is("X512_02") && t.is_put() && t.is_of(MPI_INT)) return *code = late().keep_copy(t), true;
+  if (is("X512_02") && t.is_put() && t.is_of(MPI_INT)) return *code = withheld().keep_copy(t), true;
   if (is("X512_03") && is_derived(t.origin_type)) {
     t.origin = static_cast<char*>(t.origin) - 5 * sizeof(double);  // in the order of the addresses
     t.origin_count *= 6;
@@ -155,14 +157,17 @@ bool section_5_1_2(Transfer& t, int* code) {
 }
 
 bool section_5_2(Transfer& t, int* code) {
-  if (is("X52_01") && t.has(MPIX_RMA_ATTR_ORDERING)) return *code = late().keep_copy(t), true;
-  if (is("X52_02") && t.is_of(MPI_INT) && t.origin_count == 1000) return *code = late().keep_copy(t), true;
+  if (is("X52_01") && t.has(MPIX_RMA_ATTR_ORDERING)) return *code = withheld().keep_copy(t), true;
+  if (is("X52_02") && t.is_of(MPI_INT) && t.origin_count == 1000)
+    return *code = withheld().keep_copy(t), true;
   int own = -1;
   if (is("X52_03")) PMPI_Comm_rank(t.comm, &own);
-  if (t.rank == own && t.is_of(MPI_LONG) && t.attributes.set == 0) return *code = late().keep_copy(t), true;
-  if (is("X52_04") && t.is_of(MPI_INT) && t.origin_count <= 10) return *code = Late::leave_out(t), true;
+  if (t.rank == own && t.is_of(MPI_LONG) && t.attributes.set == 0)
+    return *code = withheld().keep_copy(t), true;
+  if (is("X52_04") && t.is_of(MPI_INT) && t.origin_count <= 10)
+    return *code = WithheldTransfers::leave_out(t), true;
   bool const data = t.is_of(MPI_INT64_T) && t.origin_count > 1;
-  if ((is("X52_06") || is("X52_07")) && data) return *code = late().keep_copy(t), true;
+  if ((is("X52_06") || is("X52_07")) && data) return *code = withheld().keep_copy(t), true;
   return false;
 }
 
@@ -189,9 +194,9 @@ bool section_5_4(Transfer& t, int* code) {
 bool gaps(Transfer& t, int* code) {
   bool const is_requested = t.request != nullptr && t.attributes.set == 0;
   if (is("G_08") && t.is_put() && t.is_of(MPI_CHAR) && is_requested && !t.is_on_world())
-    return *code = late().keep_copy(t), true;
+    return *code = withheld().keep_copy(t), true;
   if (is("G_04") && t.is_get() && t.is_of(MPI_CHAR) && t.request == nullptr && t.attributes.set == 0)
-    return *code = Late::leave_out(t), true;
+    return *code = WithheldTransfers::leave_out(t), true;
   int ranks = 0;
   if (is("G_07")) PMPI_Comm_size(t.comm, &ranks);
   if (ranks != 0 && t.rank >= ranks) return *code = MPI_SUCCESS, true;
@@ -207,7 +212,7 @@ bool gaps(Transfer& t, int* code) {
     early.origin_count = early.target_count = 0;
     *code = early.issue();
     t.drop(MPIX_RMA_ATTR_NOTIFY);
-    return *code == MPI_SUCCESS ? *code = late().keep_copy(t), true : true;
+    return *code == MPI_SUCCESS ? *code = withheld().keep_copy(t), true : true;
   }
   if (is("G_15") && t.rank == MPI_PROC_NULL) return *code = MPI_ERR_RANK, true;
   if (is("G_16") && t.is_accumulate() && t.is_of(MPI_DOUBLE) && t.origin_count == 1) {

@@ -37,20 +37,20 @@ struct job {
 
 struct waiting {
   struct mpix_engine_completion completion;
-  volatile int told;
+  volatile int is_complete;
   int status;
   size_t bytes;
 };
 
-static void tell(struct mpix_engine_completion* self, int status, size_t bytes) {
+static void signal_completion(struct mpix_engine_completion* self, int status, size_t bytes) {
   struct waiting* waiting = (struct waiting*)self;
   waiting->status = status;
   waiting->bytes = bytes;
-  __atomic_store_n(&waiting->told, 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&waiting->is_complete, 1, __ATOMIC_RELEASE);
 }
 
 static int is_told(void* waiting) {
-  return __atomic_load_n(&((struct waiting*)waiting)->told, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&((struct waiting*)waiting)->is_complete, __ATOMIC_ACQUIRE);
 }
 
 static void show_place(const struct job* job, const char* what, const void* place) {
@@ -90,7 +90,7 @@ static uint64_t place_of(const struct job* job, const char* what, uint64_t proce
 
 static void run(const struct job* job, mpix_engine_peer_t* peer, int get,
                 struct mpix_engine_transfer transfer) {
-  struct waiting waiting = {.completion.done = tell};
+  struct waiting waiting = {.completion.done = signal_completion};
   struct mpix_engine_issued issued;
   transfer.flags = MPIX_ENGINE_REMOTE_COMPLETION;
   transfer.completion = &waiting.completion;
@@ -163,7 +163,7 @@ static void check_errors(const struct job* job, mpix_engine_peer_t* peer) {
 /* All processes increment a counter at process 1 in two steps. */
 static void count_with_lock(const struct job* job, mpix_engine_peer_t* peer, uint64_t word) {
   for (int i = 0; i < rounds; ++i) {
-    struct waiting waiting = {.completion.done = tell};
+    struct waiting waiting = {.completion.done = signal_completion};
     const struct mpix_engine_lock_request request = {.owner = 5, .completion = &waiting.completion};
     struct mpix_engine_issued issued;
     REQUIRE(mpix_engine_lock(job->engine, peer, &request, &issued) == MPIX_ENGINE_OK);
@@ -200,7 +200,7 @@ static void update(const struct job* job, mpix_engine_peer_t* peer, uint64_t bas
     halves[i] = 0.5 * i;
   }
   for (int i = 0; i < rounds; ++i) {
-    struct waiting counted = {.completion.done = tell}, added = {.completion.done = tell};
+    struct waiting counted = {.completion.done = signal_completion}, added = {.completion.done = signal_completion};
     struct mpix_engine_issued issued;
     count.completion = &counted.completion;
     sum.completion = &added.completion;
@@ -259,7 +259,7 @@ static void work(const struct job* job, struct memory* memory) {
   REQUIRE(peer != NULL);
   show_place(job, "memory", memory);
   exchange(job, peer, place_of(job, "memory", next));
-  struct waiting arrival = {.completion.done = tell};
+  struct waiting arrival = {.completion.done = signal_completion};
   REQUIRE(mpix_engine_watch(job->engine, &memory->arrived, 3, &arrival.completion) == MPIX_ENGINE_OK);
   mpix_engine_wait_until(job->engine, is_told, &arrival);
   REQUIRE(arrival.status == MPIX_ENGINE_OK);

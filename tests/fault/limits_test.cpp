@@ -40,7 +40,7 @@ rlim_t address_space() {
 constexpr MPI_Aint mebibyte = 1 << 20;
 
 /// Checks that operations still work, on a small new allocation and in other memory.
-void expect_to_go_on() {
+void expect_working_operations() {
   Memory memory(4096);
   int const next = (memory.rank() + 1) % memory.size();
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -63,7 +63,7 @@ void expect_no_memory_anywhere(MPI_Aint bytes) {
 
 /// Runs with `value` as rank 0's limit of `resource`.
 void expect_refusal_under(__rlimit_resource resource, rlim_t value, MPI_Aint bytes) {
-  expect_to_go_on();
+  expect_working_operations();
   int rank = 0;
   MPI_Comm_rank(world, &rank);
   std::optional<Limit> limit;
@@ -74,9 +74,9 @@ void expect_refusal_under(__rlimit_resource resource, rlim_t value, MPI_Aint byt
     void* base = nullptr;
     EXPECT_EQ(class_of(rma_allocate_local(bytes, MPI_INFO_NULL, &base)), MPI_ERR_NO_MEM);
   }
-  expect_to_go_on();
+  expect_working_operations();
   limit.reset();
-  expect_to_go_on();
+  expect_working_operations();
 }
 
 TEST(Limits, RefusesAllocationWithoutAddressSpaceAtOneRank) {
@@ -121,7 +121,7 @@ TEST(Limits, NotificationCountersWithoutMemoryAreRefusedAtAllRanks) {
 }
 
 TEST(Limits, RefusesAllocationWithoutDescriptorsAtOneRank) {
-  expect_to_go_on();  // opens the descriptors it needs
+  expect_working_operations();  // opens the descriptors it needs
   int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(next, 0);
   ::close(next);
@@ -150,7 +150,7 @@ TEST(Limits, ReachesPeerMemoryWithoutSpaceToMapIt) {
 
 TEST(Limits, OperatesWithoutLockedMemory) {
   Limit const limit(RLIMIT_MEMLOCK, 0);
-  expect_to_go_on();
+  expect_working_operations();
 }
 
 }  // namespace

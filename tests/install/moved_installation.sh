@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Uses the installed files like a user who has got the installation from another place: installs into a temporary
 # prefix with a space in its name, moves it, and then uses nothing else.
-# usage: stranger.sh CMAKE BUILD-DIR SOURCE-DIR MPIRUN MPICC [FORTRAN-COMPILER]
+# usage: moved_installation.sh CMAKE BUILD-DIR SOURCE-DIR MPIRUN MPICC [FORTRAN-COMPILER]
 set -euo pipefail
 cmake=$1 build=$2 source=$3 mpirun=$4 mpicc=$5 fortran=${6:-}
 dir=$(mktemp -d)
@@ -10,7 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 unset MANPATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH "${!OMPI_MCA_@}" "${!PMIX_MCA_@}"
 
 fail() {
-  echo "stranger.sh: $*" >&2
+  echo "moved_installation.sh: $*" >&2
   exit 1
 }
 expect() { # TEXT COMMAND...: its stdout or stderr has TEXT

@@ -35,9 +35,9 @@ FOREIGN = {
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},
     re.compile(r"otf2/"): {"engine"},
 }
-# The subfolders ("rooms") of folders, in levels ("floors") from the lowest up: a file includes files of its own room and of
-# floors below. Files directly in the folder are above all floors.
-FLOORS = {
+# The subfolders of folders, in levels from the lowest up: a file includes files of its own subfolder and of levels below.
+# Files directly in the folder are above all levels.
+LEVELS = {
     "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op", "tuning"], ["trace"], ["trace/otf2"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
                ["target"], ["runtime"]],
     "mpix": [["runtime"], ["error"], ["attrs"], ["comm"], ["request"], ["xfer"],
@@ -101,21 +101,21 @@ def layer_of(path):
     return max((layer for layer in LAYERS if path.is_relative_to(layer)), key=len, default=path.parts[0])
 
 
-def floor_of(path):
-    """The folder of `path`, and the number of the floor of `path` in that folder; None where no folder has floors."""
-    for folder, floors in FLOORS.items():
+def level_of(path):
+    """The folder of `path`, and the number of the level of `path` in that folder; None where no folder has levels."""
+    for folder, levels in LEVELS.items():
         if path.is_relative_to(folder):
             inside = path.parent.relative_to(folder)
-            rooms = {room: number for number, floor in enumerate(floors) for room in floor}
-            if room := max((room for room in rooms if inside.is_relative_to(room)), key=len, default=None):
-                return folder, rooms[room]
-            return folder, len(floors)
+            numbers = {subfolder: number for number, level in enumerate(levels) for subfolder in level}
+            if own := max((subfolder for subfolder in numbers if inside.is_relative_to(subfolder)), key=len, default=None):
+                return folder, numbers[own]
+            return folder, len(levels)
     return None
 
 
-def check_floors(own, target):
-    """Whether an include goes down in its folder, or stays in its room."""
-    here, there = floor_of(own), floor_of(target)
+def check_levels(own, target):
+    """Whether an include goes down in its folder, or stays in its subfolder."""
+    here, there = level_of(own), level_of(target)
     if here is None or there is None or here[0] != there[0] or own.parent == target.parent:
         return True
     return here[1] > there[1]
@@ -149,7 +149,7 @@ def check(root):
                             offences.append(f"{own}:{number}: {layer}/ does not know {name}")
                     continue
                 other = layer_of(target)
-                if not check_floors(own, target):
+                if not check_levels(own, target):
                     offences.append(f"{own}:{number}: {own.parent}/ does not stand on {target.parent}/: {name}")
                 if other != layer and other not in allowed:
                     offences.append(f"{own}:{number}: {layer}/ does not stand on {other}/: {name}")
@@ -177,27 +177,27 @@ def layer_lines(root):
 
 
 def picture(root):
-    """The layers, and the folders of each layer with floors, from the top down, with what each includes."""
+    """The layers, and the folders of each layer with levels, from the top down, with what each includes."""
     lines = [*layer_lines(root), ""]
-    for layer, floors in FLOORS.items():
+    for layer, levels in LEVELS.items():
         edges = {}
         for path in sorted((root / layer).rglob("*")):
             if path.suffix not in SOURCES:
                 continue
             own = path.relative_to(root)
-            room = str(own.parent.relative_to(layer))
-            edges.setdefault(room, set())
+            subfolder = str(own.parent.relative_to(layer))
+            edges.setdefault(subfolder, set())
             for _, name in includes(path):
                 target = resolve(root, path, name)
                 if target is not None and target.is_relative_to(layer) and target.parent != own.parent:
-                    edges[room].add(str(target.parent.relative_to(layer)))
-        order = [room for floor in floors for room in floor]
-        rank = {room: number for number, room in enumerate(order)}
+                    edges[subfolder].add(str(target.parent.relative_to(layer)))
+        order = [subfolder for level in levels for subfolder in level]
+        rank = {subfolder: number for number, subfolder in enumerate(order)}
         lines.append(f"{layer}/")
-        for floor in [["."]] * ("." in edges) + floors[::-1]:
-            for room in floor:
-                below = sorted(edges.get(room, ()), key=lambda other: -rank.get(other, 0))
-                lines.append(f"  {'(top)' if room == '.' else room:<12} {'-> ' + ', '.join(below) if below else ''}".rstrip())
+        for level in [["."]] * ("." in edges) + levels[::-1]:
+            for subfolder in level:
+                below = sorted(edges.get(subfolder, ()), key=lambda other: -rank.get(other, 0))
+                lines.append(f"  {'(top)' if subfolder == '.' else subfolder:<12} {'-> ' + ', '.join(below) if below else ''}".rstrip())
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 

@@ -46,7 +46,7 @@ class Offences(unittest.TestCase):
         }))
 
     def test_up_inside_of_a_layer(self):
-        with unittest.mock.patch.dict(layers.FLOORS, {"engine": [["base"], ["op/kernel"], ["op"], ["proto"]]}):
+        with unittest.mock.patch.dict(layers.LEVELS, {"engine": [["base"], ["op/kernel"], ["op"], ["proto"]]}):
             self.assertEqual(["engine/base/a.hpp:1: engine/base/ does not stand on engine/proto/: engine/proto/b.hpp"], self.of({
                 "engine/base/a.hpp": '#include "engine/proto/b.hpp"\n',
                 "engine/proto/b.hpp": '#include "engine/op/kernel/c.hpp"\n',
@@ -56,7 +56,7 @@ class Offences(unittest.TestCase):
             }))
 
     def test_sideways_inside_of_a_layer(self):
-        with unittest.mock.patch.dict(layers.FLOORS, {"engine": [["base"], ["op", "net"]]}):
+        with unittest.mock.patch.dict(layers.LEVELS, {"engine": [["base"], ["op", "net"]]}):
             self.assertEqual(["engine/op/a.hpp:1: engine/op/ does not stand on engine/net/: engine/net/b.hpp"], self.of({
                 "engine/op/a.hpp": '#include "engine/net/b.hpp"\n',
                 "engine/net/b.hpp": "",

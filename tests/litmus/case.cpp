@@ -38,9 +38,9 @@ void meet(MPI_Comm comm, int rank, std::vector<int> const& ranks) {
 }
 
 /// The roles of one rank: the first one runs in the calling thread.
-class Cast {
+class RolesOfRank {
  public:
-  Cast(Shape const& shape, std::vector<Player> const& players, Length length, int rank)
+  RolesOfRank(Shape const& shape, std::vector<Player> const& players, Length length, int rank)
       : shape_(shape), players_(players), length_(length) {
     for (std::size_t role = 0; role < players.size(); ++role) {
       if (players[role].rank == rank) roles_.push_back(role);
@@ -116,7 +116,7 @@ Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& player
   std::vector<Log> logs(players.size());
   std::vector<int> const ranks = ranks_of(players);
   wait_for_all(comm);
-  Cast(shape, players, length, rank).run(logs, [&] { meet(comm, rank, ranks); });
+  RolesOfRank(shape, players, length, rank).run(logs, [&] { meet(comm, rank, ranks); });
   wait_for_all(comm);
   for (std::size_t role = 0; role < players.size(); ++role) {
     if (players[role].rank == 0) continue;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "nam/process/budgets.hpp"
+#include "nam/process/token_buckets.hpp"
 #include "nam/protocol/text.hpp"
 #include "nam/protocol/user_secret.hpp"
 #include "nam/server/audit.hpp"
@@ -148,8 +148,8 @@ TEST_F(Audit, FieldsAreUnambiguous) {
 }
 
 TEST(BudgetsTest, ArePerSourceAndCountRefusals) {
-  Budgets budgets(10, 2);
-  auto const start = Budgets::Clock::now();
+  TokenBuckets budgets(10, 2);
+  auto const start = TokenBuckets::Clock::now();
   EXPECT_EQ(budgets.take("a", start), 0u);
   EXPECT_EQ(budgets.take("a", start), 0u);
   EXPECT_EQ(budgets.take("a", start), std::nullopt);
@@ -168,8 +168,8 @@ TEST(BudgetsTest, ArePerSourceAndCountRefusals) {
 }
 
 TEST(BudgetsTest, BoundNumberOfSources) {
-  Budgets budgets(1, 1);
-  auto const start = Budgets::Clock::now();
+  TokenBuckets budgets(1, 1);
+  auto const start = TokenBuckets::Clock::now();
   EXPECT_EQ(budgets.take("first", start), 0u);
   EXPECT_EQ(budgets.take("first", start), std::nullopt);
   std::uint64_t given = 0;

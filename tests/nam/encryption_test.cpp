@@ -23,15 +23,15 @@ namespace {
 using Marker = std::array<std::byte, 24>;
 
 /// Searches all data on the loopback interface for markers.
-class Eavesdropper {
+class TcpProxy {
  public:
-  explicit Eavesdropper(std::vector<Marker> markers)
+  explicit TcpProxy(std::vector<Marker> markers)
       : markers_(std::move(markers)), found_(markers_.size()), socket_(open()) {
     if (socket_) reader_ = std::thread([this] { read(); });
   }
-  ~Eavesdropper() { stop(); }
-  Eavesdropper(Eavesdropper const&) = delete;
-  Eavesdropper& operator=(Eavesdropper const&) = delete;
+  ~TcpProxy() { stop(); }
+  TcpProxy(TcpProxy const&) = delete;
+  TcpProxy& operator=(TcpProxy const&) = delete;
 
   bool is_listening() const { return bool(socket_); }
   /// Returns which of the markers were seen.
@@ -107,11 +107,11 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
   WindowInfo const window = session.allocate({200000}, {1});
   auto const stored = repeated(markers[1], 60000);
   session.write(window, 0, 100000, stored);  // over the Unix socket
-  Eavesdropper eavesdropper(markers);
+  TcpProxy eavesdropper(markers);
   EXPECT_TRUE(eavesdropper.is_listening());
   {
     JobEngine job;
-    job.meet(address);
+    job.connect(address);
     // Puts of one message, of several messages, and of pieces that share messages.
     auto const sent = repeated(markers[0], 60000);
     EXPECT_EQ(job.put(window.exposure, 0, sent), MPIX_ENGINE_OK);
@@ -189,7 +189,7 @@ TEST(Encryption, SessionEndsWithItsConnection) {
   WindowInfo const window = other.allocate({64}, {1});
   {
     JobEngine job;
-    job.meet(session.engine_address());
+    job.connect(session.engine_address());
     EXPECT_EQ(job.put(session.join(window.id).exposure, 0, pattern(8, 1)), MPIX_ENGINE_OK);
     bool has_turn = false;
     EXPECT_TRUE(session.try_lock(window, 1, 0, engine::LockMode::exclusive, &has_turn));

@@ -62,8 +62,8 @@ TEST_P(EngineTest, MessagesOfEndedSessionHaveNoEffect) {
   std::vector<std::byte> const before = pattern(4096, 1);
   JobEngine ended(GetParam().job);
   JobEngine lasting(GetParam().job);
-  ended.meet(address_);
-  lasting.meet(other_address);
+  ended.connect(address_);
+  lasting.connect(other_address);
   EXPECT_EQ(ended.put(window.exposure, 0, before), 0);
   session_.reset();
   ASSERT_TRUE(eventually([&] { return other.usage().at("sessions") == 1; }));
@@ -71,7 +71,7 @@ TEST_P(EngineTest, MessagesOfEndedSessionHaveNoEffect) {
     EXPECT_NE(ended.put_within(2000, window.exposure, 0, pattern(4096, 2)), 0);
     if (GetParam().job == Rdma::never) {  // with RDMA the call would wait for an answer that never comes
       JobEngine late;
-      late.meet(address_);
+      late.connect(address_);
       EXPECT_NE(late.put_within(300, window.exposure, 0, pattern(4096, 3)), 0);
     }
     EXPECT_EQ(content(other, window, 0), before);
@@ -85,7 +85,7 @@ TEST_P(EngineTest, PutAndGetAreConfinedToTheWindow) {
   WindowInfo const window = session_->allocate({100000, 0, 8000}, {1, 1, 8});
   std::uint64_t const last = window.regions[2].offset - window.regions[0].offset;
   JobEngine job(GetParam().job);
-  job.meet(address_);
+  job.connect(address_);
   if (has_keys()) job.await_key(window.exposure);
   std::uint64_t const accesses = job.remote_accesses();
   auto const values = pattern(8000, 3);
@@ -111,10 +111,10 @@ TEST_P(EngineTest, KeysEndWithTheSession) {
   std::vector<std::byte> const other_address = other.engine_address();
   WindowInfo const window = other.allocate({4096}, {1});
   JobEngine lasting(GetParam().job);
-  lasting.meet(other_address);
+  lasting.connect(other_address);
   for (std::uint64_t round = 0; round < 3; ++round) {
     std::optional<JobEngine> ended(std::in_place, GetParam().job);
-    ended->meet(address_);
+    ended->connect(address_);
     ended->await_key(window.exposure);
     EXPECT_EQ(ended->put(window.exposure, 0, pattern(4096, 1)), 0);
     lasting.await_key(window.exposure);
@@ -137,7 +137,7 @@ TEST_P(EngineTest, KeysEndWithTheSession) {
 
 TEST_P(EngineTest, AddressesOfTheDataProcessAreRefused) {
   JobEngine job(GetParam().job);
-  job.meet(address_);
+  job.connect(address_);
   std::vector<std::byte> bytes(8);
   std::uint64_t const address = reinterpret_cast<std::uint64_t>(&environ);
   EXPECT_EQ(job.get(0, address, bytes), MPIX_ENGINE_ACCESS_DENIED);
@@ -157,7 +157,7 @@ TEST_P(EngineTest, ConcurrentUpdatesOfJobsAndMappersAreExact) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
       JobEngine job(GetParam().job);
-      job.meet(address_);
+      job.connect(address_);
       for (int round = 0; round < rounds; ++round) {
         ASSERT_EQ(job.add(window.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{1}), 0);
         // More than one instruction: executed with the stripe of the address held.
@@ -182,7 +182,7 @@ TEST_P(EngineTest, ConcurrentUpdatesOfJobsAndMappersAreExact) {
 TEST_P(EngineTest, EndedWindowIsStaleAndItsMemoryIsReused) {
   WindowInfo const window = session_->allocate({1u << 20}, {1});
   JobEngine job(GetParam().job);
-  job.meet(address_);
+  job.connect(address_);
   auto const values = pattern(1u << 20, 5);
   EXPECT_EQ(job.put(window.exposure, 0, values), MPIX_ENGINE_OK);
   session_->release(window);
@@ -197,7 +197,7 @@ TEST_P(EngineTest, EndedWindowIsStaleAndItsMemoryIsReused) {
 TEST_P(EngineTest, KilledDataProcessIsDetectedAndReplaced) {
   WindowInfo const window = session_->allocate({64}, {8}, {.persistent = true});
   JobEngine job(GetParam().job);
-  job.meet(address_);
+  job.connect(address_);
   EXPECT_EQ(job.add(window.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{41}), MPIX_ENGINE_OK);
   ::kill(server_.data_process(grant_), SIGKILL);
   EXPECT_TRUE(eventually([&] {
@@ -210,7 +210,7 @@ TEST_P(EngineTest, KilledDataProcessIsDetectedAndReplaced) {
       address_ = again->engine_address();
     });
   }));
-  job.meet(address_);
+  job.connect(address_);
   WindowInfo const found = again->join(window.id);
   EXPECT_EQ(job.add(found.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{1}), MPIX_ENGINE_OK);
   std::int64_t count = 0;
@@ -228,7 +228,7 @@ TEST_P(EngineTest, CompletionReportsUnexecutedPuts) {
     std::vector<std::byte> const address = session.engine_address();
     WindowInfo const window = session.allocate({100000}, {1});
     JobEngine job(GetParam().job);
-    job.meet(address);
+    job.connect(address);
     EXPECT_EQ(job.put(window.exposure, 0, pattern(bytes, 1)), 0);
     EXPECT_EQ(job.complete_all(), 0);
     pid_t const process = server_.data_process(grant_);
@@ -275,7 +275,7 @@ class StoppedClient {
       return;
     }
     JobEngine job(Rdma::emulated);
-    job.meet(address);
+    job.connect(address);
     job.await_key(exposure);
     if (job.remote_accesses() == 0) ::_exit(1);
     ::raise(SIGSTOP);

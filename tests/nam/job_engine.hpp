@@ -38,7 +38,7 @@ class JobEngine {
   JobEngine(JobEngine const&) = delete;
   JobEngine& operator=(JobEngine const&) = delete;
 
-  void meet(std::vector<std::byte> const& address) {
+  void connect(std::vector<std::byte> const& address) {
     peer_ = mpix_engine_find_peer_at(engine_, address.data(), address.size());
     ASSERT_NE(peer_, nullptr);
   }

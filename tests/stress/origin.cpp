@@ -64,7 +64,7 @@ void Origin::run_batch() {
       require(MPIX_RMA_Fence(comm(), chance(90) ? rank : MPIX_ALL_RANKS), "fence");
     if (discipline_ == Discipline::completed) require(MPIX_RMA_Complete(comm(), rank), "complete");
   }
-  settle();
+  complete_and_check();
 }
 
 void Origin::issue(int rank, int kind) {
@@ -76,7 +76,7 @@ void Origin::issue(int rank, int kind) {
   if (choice < 90) return flip(rank, kind);
   if (choice < 95) return touch_uniform(rank, kind);
   if (choice < 99) return count(rank, kind);
-  use_passing_memory();
+  use_short_lived_memory();
 }
 
 /// Draws random attributes; sets ordering if the discipline needs it.
@@ -185,7 +185,7 @@ void Origin::check_expectations() {
   }
 }
 
-void Origin::settle() {
+void Origin::complete_and_check() {
   requests_.finish();
   require(MPIX_RMA_Complete(comm(), MPIX_ALL_RANKS), "complete");
   check_expectations();

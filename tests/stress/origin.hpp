@@ -95,11 +95,11 @@ class Origin {
   void flip(int rank, int kind);
   void touch_uniform(int rank, int kind);
   void count(int rank, int kind);
-  void use_passing_memory();
+  void use_short_lived_memory();
   void update_shared(bool by_rmw, MPI_Datatype type, Combine combine, Modify modify, std::byte* buffer,
                      std::size_t n, int rank, int kind, std::size_t at);
 
-  void settle();
+  void complete_and_check();
   void check_expectations();
   bool require(int code, char const* what);
   void fail(char const* what, long detail);

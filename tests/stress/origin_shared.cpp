@@ -104,7 +104,7 @@ void Origin::count(int rank, int kind) {
 }
 
 /// Allocates or registers memory of this process, puts to it, and frees or deregisters it.
-void Origin::use_passing_memory() {
+void Origin::use_short_lived_memory() {
   std::size_t const bytes = 64 + below(chance(90) ? 20000 : 400000);
   bool const allocated = chance(50);
   void* memory = nullptr;

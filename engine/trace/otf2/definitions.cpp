@@ -107,7 +107,7 @@ class Definitions {
   void region(OTF2_RegionRef number, std::string const& name, char const* description) {
     OTF2_StringRef const text = string(name);
     check_otf2(OTF2_GlobalDefWriter_WriteRegion(writer_, number, text, text, string(description),
-                                                OTF2_REGION_ROLE_POINT2POINT, OTF2_PARADIGM_MPI,
+                                                OTF2_REGION_ROLE_RMA, OTF2_PARADIGM_MPI,
                                                 OTF2_REGION_FLAG_NONE, none_, 0, 0));
   }
 

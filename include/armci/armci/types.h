@@ -28,8 +28,8 @@ enum ARMCI_Acc_e {
 typedef long armci_size_t;
 #define ARMCII_MPI_SIZE_T MPI_LONG
 
-/** A set of equally long segments: segment i is copied from src_ptr_array[i] to dst_ptr_array[i]. The second
- *  name of each member is that of the text of ARMCI 1.1. */
+/** A set of equally long segments: segment i is copied from src_ptr_array[i] to dst_ptr_array[i]. A
+ *  member's second name is that of the text of ARMCI 1.1. */
 typedef struct {
     union {
         void **src_ptr_array;

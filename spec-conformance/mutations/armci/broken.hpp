@@ -15,7 +15,7 @@
 namespace mpixrma::broken {
 
 /// Operations that are withheld from the library.
-class Late {
+class WithheldTransfers {
  public:
   /// When a withheld operation is issued.
   enum class Until {
@@ -38,7 +38,7 @@ class Late {
   std::vector<std::function<int()>> take_if(std::function<bool(Kept const&)> const& condition);
   std::vector<Kept> kept_;
 };
-Late& late();
+WithheldTransfers& withheld();
 
 /// The kind of this process's last operation.
 enum class Previous { put, swap, other };
@@ -48,15 +48,15 @@ extern Previous previous;
 /// code.
 template <typename F>
 int in_turn(int process, F issue) {
-  late().issue(Late::Until::next, process);
-  auto const behind = late().take(Late::Until::next_done, process);
+  withheld().issue(WithheldTransfers::Until::next, process);
+  auto const behind = withheld().take(WithheldTransfers::Until::next_done, process);
   int const code = issue();
   for (auto const& operation : behind) (void)operation();
   return code;
 }
 
 /// Withholds a contiguous put with a copy of its source, as if the put were complete.
-int keep_put(Late::Until until, void const* source, void* destination, int size, int process);
+int keep_put(WithheldTransfers::Until until, void const* source, void* destination, int size, int process);
 
 /// The allocations of this process, with the addresses of all processes.
 class Allocations {

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "spec-conformance/mutations/armci/broken.hpp"
-#include "spec-conformance/mutations/behind.hpp"
+#include "spec-conformance/mutations/next_definition.hpp"
 
 namespace mpixrma::broken {
 
 namespace {
 
-using Until = Late::Until;
+using Until = WithheldTransfers::Until;
 
 /// A read-modify-write by a get and a put.
 int modify_in_two_steps(long add, long* local, void* remote, int process) {
@@ -30,10 +30,10 @@ void forget_settings() {
 
 std::vector<int> members_of(ARMCI_Group* group) {
   int size = 0;
-  behind<void(ARMCI_Group*, int*)>("ARMCI_Group_size")(group, &size);
+  next_definition<void(ARMCI_Group*, int*)>("ARMCI_Group_size")(group, &size);
   std::vector<int> ids;
   for (int rank = 0; rank < size; ++rank)
-    ids.push_back(behind<int(ARMCI_Group*, int)>("ARMCI_Absolute_id")(group, rank));
+    ids.push_back(next_definition<int(ARMCI_Group*, int)>("ARMCI_Absolute_id")(group, rank));
   return ids;
 }
 
@@ -62,27 +62,27 @@ int ARMCI_Finalize(void) {
 }
 
 void ARMCI_Fence(int proc) {
-  if (!is("A_16")) late().issue(Until::next, proc);
-  late().issue(Until::next_done, proc);
+  if (!is("A_16")) withheld().issue(Until::next, proc);
+  withheld().issue(Until::next_done, proc);
   PARMCI_Fence(proc);
 }
 
 void ARMCI_AllFence(void) {
   if (is("A_17")) {
-    late().issue(Until::next, 0);
+    withheld().issue(Until::next, 0);
   } else {
-    late().issue_all(Until::next);
+    withheld().issue_all(Until::next);
   }
-  late().issue_all(Until::next_done);
+  withheld().issue_all(Until::next_done);
   PARMCI_AllFence();
 }
 
 void ARMCI_Barrier(void) {
-  late().issue_all(Until::next);
-  late().issue_all(Until::next_done);
+  withheld().issue_all(Until::next);
+  withheld().issue_all(Until::next_done);
   PARMCI_Barrier();
   if (!is("A_01") && !is("P_03")) return;
-  late().issue_all(Until::together);
+  withheld().issue_all(Until::together);
   PARMCI_Barrier();
 }
 
@@ -110,8 +110,8 @@ void ARMCI_Lock(int mutex, int proc) {
 }
 
 void ARMCI_Unlock(int mutex, int proc) {
-  late().issue_all(Until::next);
-  late().issue_all(Until::next_done);
+  withheld().issue_all(Until::next);
+  withheld().issue_all(Until::next_done);
   if (!is("A_14")) PARMCI_Unlock(mutex, proc);
 }
 
@@ -129,7 +129,7 @@ int ARMCI_Malloc(void** base_ptrs, armci_size_t size) {
 
 int ARMCI_Malloc_group(void** ptr_arr, armci_size_t bytes, ARMCI_Group* group) {
   int const code =
-      behind<int(void**, armci_size_t, ARMCI_Group*)>("ARMCI_Malloc_group")(ptr_arr, bytes, group);
+      next_definition<int(void**, armci_size_t, ARMCI_Group*)>("ARMCI_Malloc_group")(ptr_arr, bytes, group);
   if (code == 0) allocations().add(members_of(group), ptr_arr, bytes);
   return code;
 }
@@ -155,18 +155,18 @@ void ARMCI_Access_end(void* ptr) {
 }
 
 void ARMCI_Group_create(int members, int* processes, ARMCI_Group* group) {
-  behind<void(int, int*, ARMCI_Group*)>("ARMCI_Group_create")(members, processes, group);
+  next_definition<void(int, int*, ARMCI_Group*)>("ARMCI_Group_create")(members, processes, group);
   created.insert(group);
 }
 
 void ARMCI_Group_free(ARMCI_Group* group) {
   created.erase(group);
-  behind<void(ARMCI_Group*)>("ARMCI_Group_free")(group);
+  next_definition<void(ARMCI_Group*)>("ARMCI_Group_free")(group);
 }
 
 int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
   if (is("P_04") && created.count(group) != 0) return group_rank;
-  return behind<int(ARMCI_Group*, int)>("ARMCI_Absolute_id")(group, group_rank);
+  return next_definition<int(ARMCI_Group*, int)>("ARMCI_Absolute_id")(group, group_rank);
 }
 
 void ARMCI_Error(char const* msg, int code) {
@@ -174,10 +174,10 @@ void ARMCI_Error(char const* msg, int code) {
     std::fprintf(stderr, "%d: %s %d\n", armci_msg_me(), msg, code);
     armci_msg_abort(code);
   }
-  behind<void(char const*, int)>("ARMCI_Error")(msg, code);
+  next_definition<void(char const*, int)>("ARMCI_Error")(msg, code);
 }
 
 int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
   if (is("P_11")) return 0;
-  return behind<int(int, void*, ARMCI_Group*)>("ARMCIX_Mode_set")(mode, ptr, group);
+  return next_definition<int(int, void*, ARMCI_Group*)>("ARMCIX_Mode_set")(mode, ptr, group);
 }

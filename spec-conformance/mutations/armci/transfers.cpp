@@ -9,7 +9,7 @@ namespace mpixrma::broken {
 
 namespace {
 
-using Until = Late::Until;
+using Until = WithheldTransfers::Until;
 
 /// Whether the program has called MPI_Recv since its last MPI_Barrier.
 bool has_received = false;
@@ -27,7 +27,7 @@ bool put_broken(void* src, void* dst, int size, int process, int* code) {
   bool const is_right = size > 0 && process < armci_msg_nproc();
   if (is("P_02") && is_word) return *code = keep_put(Until::next_done, src, dst, size, process), true;
   if (is("A_15") && is_right && !is_word) {
-    late().keep(Until::next, process, [=] { return PARMCI_Put(src, dst, size, process); });
+    withheld().keep(Until::next, process, [=] { return PARMCI_Put(src, dst, size, process); });
     return *code = 0, true;
   }
   if ((is("A_02") || is("A_16") || is("A_17")) && is_right)
@@ -59,10 +59,10 @@ int accumulate_in_two_steps(T scale, void const* src, void* dst, int bytes, int 
 bool accumulate_broken(int type, void* scale, void* src, void* dst, int bytes, int process, int* code) {
   bool const is_other = process != armci_msg_me();
   if (is("A_01") && is_other && type == ARMCI_ACC_DBL && bytes == sizeof(double)) {
-    late().keep(Until::together, process,
-                [=, factor = *static_cast<double*>(scale), value = *static_cast<double*>(src)]() mutable {
-                  return PARMCI_Acc(type, &factor, &value, dst, bytes, process);
-                });
+    withheld().keep(Until::together, process,
+                    [=, factor = *static_cast<double*>(scale), value = *static_cast<double*>(src)]() mutable {
+                      return PARMCI_Acc(type, &factor, &value, dst, bytes, process);
+                    });
     return *code = 0, true;
   }
   if (is("A_10") && type == ARMCI_ACC_DBL)
@@ -112,7 +112,7 @@ int ARMCI_Get(void* src, void* dst, int size, int target) {
 int ARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc) {
   previous = Previous::other;
   if (is("A_02")) {
-    auto const behind = late().take(Until::next, proc);
+    auto const behind = withheld().take(Until::next, proc);
     int const code = PARMCI_Acc(datatype, scale, src, dst, bytes, proc);
     for (auto const& operation : behind) (void)operation();
     return code;
@@ -152,11 +152,11 @@ int ARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int pr
   static std::map<int, int> pairs;
   if (is("P_03") && iov->ptr_array_len == 2 && ++pairs[proc] > in_time) {
     for (int i = 0; i < iov->ptr_array_len; ++i) {
-      late().keep(Until::together, proc,
-                  [=, place = iov->dst_ptr_array[i], factor = *static_cast<long*>(scale),
-                   value = *static_cast<long*>(iov->src_ptr_array[i])]() mutable {
-                    return PARMCI_Acc(datatype, &factor, &value, place, sizeof value, proc);
-                  });
+      withheld().keep(Until::together, proc,
+                      [=, place = iov->dst_ptr_array[i], factor = *static_cast<long*>(scale),
+                       value = *static_cast<long*>(iov->src_ptr_array[i])]() mutable {
+                        return PARMCI_Acc(datatype, &factor, &value, place, sizeof value, proc);
+                      });
     }
     return 0;
   }
@@ -165,7 +165,7 @@ int ARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int pr
 
 int ARMCI_NbPut(void* src, void* dst, int bytes, int proc, void* hdl) {
   if (is("P_01") && bytes == 24000) {
-    late().keep(Until::next, proc, [=] { return PARMCI_Put(src, dst, bytes, proc); });
+    withheld().keep(Until::next, proc, [=] { return PARMCI_Put(src, dst, bytes, proc); });
     return 0;
   }
   return PARMCI_NbPut(src, dst, bytes, proc, hdl);
@@ -173,7 +173,7 @@ int ARMCI_NbPut(void* src, void* dst, int bytes, int proc, void* hdl) {
 
 int ARMCI_NbGet(void* src, void* dst, int bytes, int proc, void* hdl) {
   if (is("A_09")) {
-    late().keep(Until::next, proc, [=] { return PARMCI_Get(src, dst, bytes, proc); });
+    withheld().keep(Until::next, proc, [=] { return PARMCI_Get(src, dst, bytes, proc); });
     return 0;
   }
   return PARMCI_NbGet(src, dst, bytes, proc, hdl);

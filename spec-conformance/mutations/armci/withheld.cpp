@@ -7,16 +7,17 @@ namespace mpixrma::broken {
 
 Previous previous = Previous::other;
 
-Late& late() {
-  static Late all;
+WithheldTransfers& withheld() {
+  static WithheldTransfers all;
   return all;
 }
 
-void Late::keep(Until until, int process, std::function<int()> issue) {
+void WithheldTransfers::keep(Until until, int process, std::function<int()> issue) {
   kept_.push_back({until, process, std::move(issue)});
 }
 
-std::vector<std::function<int()>> Late::take_if(std::function<bool(Kept const&)> const& condition) {
+std::vector<std::function<int()>> WithheldTransfers::take_if(
+    std::function<bool(Kept const&)> const& condition) {
   std::vector<std::function<int()>> taken;
   for (Kept& one : std::exchange(kept_, {})) {
     if (condition(one)) {
@@ -28,26 +29,26 @@ std::vector<std::function<int()>> Late::take_if(std::function<bool(Kept const&)>
   return taken;
 }
 
-std::vector<std::function<int()>> Late::take(Until until, int process) {
+std::vector<std::function<int()>> WithheldTransfers::take(Until until, int process) {
   if (kept_.empty()) return {};
   return take_if([&](Kept const& one) { return one.until == until && one.process == process; });
 }
 
-void Late::issue(Until until, int process) {
+void WithheldTransfers::issue(Until until, int process) {
   for (auto const& operation : take(until, process)) (void)operation();
 }
 
-void Late::issue_all(Until until) {
+void WithheldTransfers::issue_all(Until until) {
   for (auto const& operation : take_if([&](Kept const& one) { return one.until == until; }))
     (void)operation();
 }
 
-int keep_put(Late::Until until, void const* source, void* destination, int size, int process) {
+int keep_put(WithheldTransfers::Until until, void const* source, void* destination, int size, int process) {
   auto const* const bytes = static_cast<char const*>(source);
-  late().keep(until, process,
-              [copy = std::vector<char>(bytes, bytes + size), destination, process]() mutable {
-                return PARMCI_Put(copy.data(), destination, static_cast<int>(copy.size()), process);
-              });
+  withheld().keep(until, process,
+                  [copy = std::vector<char>(bytes, bytes + size), destination, process]() mutable {
+                    return PARMCI_Put(copy.data(), destination, static_cast<int>(copy.size()), process);
+                  });
   return 0;
 }
 

@@ -34,7 +34,7 @@ struct Transfer {
 };
 
 /// Transfers that are withheld from the library.
-class Late {
+class WithheldTransfers {
  public:
   int keep(Transfer const& transfer);
   /// Keeps the transfer with a copy of its origin.
@@ -55,8 +55,8 @@ class Late {
   std::vector<Kept> issued_;
 };
 /// Transfers that are withheld until a later call, and those that are withheld until the end of the epoch.
-Late& late();
-Late& until_end();
+WithheldTransfers& withheld();
+WithheldTransfers& until_end();
 
 /// A set of windows.
 class Marked {

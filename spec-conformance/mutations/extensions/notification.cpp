@@ -108,8 +108,8 @@ int MPIX_Put_notify(void const* origin, int origin_count, MPI_Datatype origin_ty
   if (window != MPI_WIN_NULL) {
     if (is("W126_15") && rank == MPI_PROC_NULL) return MPI_ERR_RANK;
     if (origin_type == target_type && is_put_divided(put, &code)) return code;
-    if (is("E_03")) late().issue_in_order(window);
-    if (is("E_04") && origin_count > many) return late().keep_copy(put);
+    if (is("E_03")) withheld().issue_in_order(window);
+    if (is("E_04") && origin_count > many) return withheld().keep_copy(put);
     auto const windows = with_counters.all();
     bool const several = windows.size() > 1 && all_locked.all().size() > 1;
     if (is("W126_26") && origin_count == 0 && several) window = windows.front();

@@ -18,7 +18,7 @@ thread_local bool has_flushed = false;
 thread_local bool has_ordered = false;
 
 /// Issues withheld transfers before a call that completes them.
-void issue_late() { late().issue(); }
+void issue_late() { withheld().issue(); }
 
 /// Begins a flush with a request. If `clause` is broken, the flush leaves out the withheld transfers.
 int begin_flush(char const* clause, MPI_Win window, MPI_Request* request) {
@@ -101,17 +101,18 @@ int MPI_Put(void const* origin, int origin_count, MPI_Datatype origin_type, int 
   int code = MPI_SUCCESS;
   bool const in_all = all_locked.has(window);
   bool const ordered = std::exchange(has_ordered, false);
-  if (is("E_01") && in_all && ordered && origin_count == 1 && late().is_empty()) return late().keep_copy(put);
-  if ((is("E_01") || is("E_02") || is("E_04")) && !late().is_empty()) {
+  if (is("E_01") && in_all && ordered && origin_count == 1 && withheld().is_empty())
+    return withheld().keep_copy(put);
+  if ((is("E_01") || is("E_02") || is("E_04")) && !withheld().is_empty()) {
     code = put.issue();
     PMPI_Win_flush(rank, window);
     issue_late();
     return code;
   }
-  is("E_03") ? late().issue_in_order(window) : issue_late();
-  if (is("E_03") && in_all && origin_count > many) return late().keep_copy(put);
-  if (is("E_10") && in_all && origin_count > many) return late().keep_copy(put);
-  if (is("E_12") && !in_all && origin_count > many) return late().keep(put);
+  is("E_03") ? withheld().issue_in_order(window) : issue_late();
+  if (is("E_03") && in_all && origin_count > many) return withheld().keep_copy(put);
+  if (is("E_10") && in_all && origin_count > many) return withheld().keep_copy(put);
+  if (is("E_12") && !in_all && origin_count > many) return withheld().keep(put);
   code = PMPI_Put(origin, origin_count, origin_type, rank, displacement, target_count, target_type, window);
   return without_error("E_17", code, MPI_ERR_RMA_RANGE);
 }
@@ -121,7 +122,7 @@ int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int rank, 
   if (is("E_20") && all_locked.all().size() == 2) return MPI_SUCCESS;
   if (is("E_22") && has_flushed) return MPI_SUCCESS;
   if (is("E_02") && !all_locked.has(window))
-    return late().keep({Kind::get, origin, origin_count, origin_type, rank, displacement, window});
+    return withheld().keep({Kind::get, origin, origin_count, origin_type, rank, displacement, window});
   return PMPI_Get(origin, origin_count, origin_type, rank, displacement, target_count, target_type, window);
 }
 
@@ -133,7 +134,7 @@ int MPI_Accumulate(void const* origin, int origin_count, MPI_Datatype origin_typ
   if (is("E_11") && op == MPI_SUM && rank == size - 1) return MPI_SUCCESS;
   int const code = PMPI_Accumulate(origin, origin_count, origin_type, rank, displacement, target_count,
                                    target_type, op, window);
-  if (is("E_03") && !late().is_empty()) {
+  if (is("E_03") && !withheld().is_empty()) {
     PMPI_Win_flush(rank, window);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     issue_late();

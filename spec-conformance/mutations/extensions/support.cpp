@@ -19,13 +19,13 @@ int Transfer::issue() const {
   }
 }
 
-int Late::keep(Transfer const& transfer) {
+int WithheldTransfers::keep(Transfer const& transfer) {
   std::lock_guard const held(lock_);
   kept_.push_back({transfer, {}});
   return MPI_SUCCESS;
 }
 
-int Late::keep_copy(Transfer const& transfer) {
+int WithheldTransfers::keep_copy(Transfer const& transfer) {
   int size = 0;
   PMPI_Type_size(transfer.type, &size);
   auto const* const origin = static_cast<char const*>(transfer.origin);
@@ -36,7 +36,7 @@ int Late::keep_copy(Transfer const& transfer) {
   return MPI_SUCCESS;
 }
 
-void Late::issue() {
+void WithheldTransfers::issue() {
   std::lock_guard const held(lock_);
   for (Kept& one : std::exchange(kept_, {})) {
     if (!one.copy.empty()) one.transfer.origin = one.copy.data();
@@ -45,24 +45,24 @@ void Late::issue() {
   }
 }
 
-void Late::issue_in_order(MPI_Win window) {
+void WithheldTransfers::issue_in_order(MPI_Win window) {
   if (is_empty()) return;
   issue();
   PMPIX_Win_order_all(window);
 }
 
-bool Late::is_empty() {
+bool WithheldTransfers::is_empty() {
   std::lock_guard const held(lock_);
   return kept_.empty();
 }
 
-Late& late() {
-  static Late all;
+WithheldTransfers& withheld() {
+  static WithheldTransfers all;
   return all;
 }
 
-Late& until_end() {
-  static Late all;
+WithheldTransfers& until_end() {
+  static WithheldTransfers all;
   return all;
 }
 

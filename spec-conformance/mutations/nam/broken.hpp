@@ -9,9 +9,9 @@
 #include <string>
 
 #include "include/mpix_rma.h"
-#include "spec-conformance/mutations/behind.hpp"
 #include "spec-conformance/mutations/calls_on_windows.hpp"
 #include "spec-conformance/mutations/clause.hpp"
+#include "spec-conformance/mutations/next_definition.hpp"
 
 namespace mpixrma::broken {
 

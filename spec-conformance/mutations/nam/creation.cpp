@@ -52,7 +52,7 @@ std::string port_of(MPI_Win window) {
   return port;
 }
 
-auto const allocate = behind<decltype(MPI_Win_allocate)>("MPI_Win_allocate");
+auto const allocate = next_definition<decltype(MPI_Win_allocate)>("MPI_Win_allocate");
 
 /// Allocates a window in the way that breaks the clause, if the window concerns it.
 int allocate_broken(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
@@ -101,13 +101,15 @@ int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void
 int MPIX_Win_allocate_nam(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
   void* base = nullptr;
   if (is("N_05") && info == MPI_INFO_NULL) return PMPI_Win_allocate(size, unit, info, comm, &base, window);
-  return behind<decltype(MPIX_Win_allocate_nam)>("MPIX_Win_allocate_nam")(size, unit, info, comm, window);
+  return next_definition<decltype(MPIX_Win_allocate_nam)>("MPIX_Win_allocate_nam")(size, unit, info, comm,
+                                                                                   window);
 }
 
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* window) {
   auto const handle = handles.find(comm);
   if (handle != handles.end() && ++handle->second.windows > 2 && is("N_22")) return MPI_ERR_COMM;
-  int const code = behind<decltype(MPI_Win_create_dynamic)>("MPI_Win_create_dynamic")(info, comm, window);
+  int const code =
+      next_definition<decltype(MPI_Win_create_dynamic)>("MPI_Win_create_dynamic")(info, comm, window);
   if (code != MPI_SUCCESS) return code;
   std::string const port = value_of(info, "deep_win_port_name");
   for (auto& [other, one] : made) one.is_shared = one.is_shared || (!port.empty() && one.port == port);
@@ -117,7 +119,8 @@ int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* window) {
 
 int MPIX_Win_connect(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Win* window) {
   if (is("N_25") && comm == MPI_COMM_SELF) return MPI_ERR_COMM;
-  int const code = behind<decltype(MPIX_Win_connect)>("MPIX_Win_connect")(port, info, root, comm, window);
+  int const code =
+      next_definition<decltype(MPIX_Win_connect)>("MPIX_Win_connect")(port, info, root, comm, window);
   if (code == MPI_SUCCESS) made[*window].by_call = true;
   return code;
 }

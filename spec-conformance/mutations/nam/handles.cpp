@@ -28,7 +28,8 @@ int MPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm, M
     PMPI_Info_set(with_key, "deep_win_connect", "true");
     info = with_key;
   }
-  int const code = behind<decltype(MPI_Comm_connect)>("MPI_Comm_connect")(port, info, root, comm, handle);
+  int const code =
+      next_definition<decltype(MPI_Comm_connect)>("MPI_Comm_connect")(port, info, root, comm, handle);
   if (with_key != MPI_INFO_NULL) PMPI_Info_free(&with_key);
   if (code != MPI_SUCCESS) return code;
   PMPI_Comm_size(comm, &handles[*handle].connecting);
@@ -37,27 +38,27 @@ int MPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm, M
 }
 
 int MPI_Comm_remote_size(MPI_Comm comm, int* size) {
-  int const code = behind<decltype(MPI_Comm_remote_size)>("MPI_Comm_remote_size")(comm, size);
+  int const code = next_definition<decltype(MPI_Comm_remote_size)>("MPI_Comm_remote_size")(comm, size);
   auto const handle = handles.find(comm);
   if (is("N_22/size") && handle != handles.end()) *size = handle->second.connecting;
   return code;
 }
 
 int MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
-  int const code = behind<decltype(MPI_Comm_test_inter)>("MPI_Comm_test_inter")(comm, flag);
+  int const code = next_definition<decltype(MPI_Comm_test_inter)>("MPI_Comm_test_inter")(comm, flag);
   if (is("N_20/kind") && handles.count(comm) != 0) *flag = 0;
   return code;
 }
 
 int MPI_Comm_free(MPI_Comm* comm) {
   handles.erase(*comm);
-  return behind<decltype(MPI_Comm_free)>("MPI_Comm_free")(comm);
+  return next_definition<decltype(MPI_Comm_free)>("MPI_Comm_free")(comm);
 }
 
 int MPI_Comm_disconnect(MPI_Comm* comm) {
   if (is("N_22/freed") && has_windows(*comm)) return MPI_ERR_COMM;
   handles.erase(*comm);
-  return behind<decltype(MPI_Comm_disconnect)>("MPI_Comm_disconnect")(comm);
+  return next_definition<decltype(MPI_Comm_disconnect)>("MPI_Comm_disconnect")(comm);
 }
 
 int MPI_Send(void const* buffer, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm) {
@@ -67,7 +68,7 @@ int MPI_Send(void const* buffer, int count, MPI_Datatype type, int rank, int tag
 
 int MPI_Publish_name(char const* name, MPI_Info info, char const* port) {
   if (is("N_12")) return names.emplace(name, port).second ? MPI_SUCCESS : MPI_ERR_NAME;
-  return behind<decltype(MPI_Publish_name)>("MPI_Publish_name")(name, info, port);
+  return next_definition<decltype(MPI_Publish_name)>("MPI_Publish_name")(name, info, port);
 }
 
 int MPI_Lookup_name(char const* name, MPI_Info info, char* port) {
@@ -78,12 +79,12 @@ int MPI_Lookup_name(char const* name, MPI_Info info, char* port) {
     return MPI_SUCCESS;
   }
   MPI_Info const given = is("N_12/user") ? MPI_INFO_NULL : info;
-  return behind<decltype(MPI_Lookup_name)>("MPI_Lookup_name")(name, given, port);
+  return next_definition<decltype(MPI_Lookup_name)>("MPI_Lookup_name")(name, given, port);
 }
 
 int MPI_Unpublish_name(char const* name, MPI_Info info, char const* port) {
   if (is("N_12")) return names.erase(name) != 0 ? MPI_SUCCESS : MPI_ERR_NAME;
-  return behind<decltype(MPI_Unpublish_name)>("MPI_Unpublish_name")(name, info, port);
+  return next_definition<decltype(MPI_Unpublish_name)>("MPI_Unpublish_name")(name, info, port);
 }
 
 }  // extern "C"

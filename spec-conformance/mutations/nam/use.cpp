@@ -14,7 +14,7 @@ Made const& known(MPI_Win window) {
   return found != made.end() ? found->second : other;
 }
 
-auto const query = behind<decltype(MPIX_Win_query)>("MPIX_Win_query");
+auto const query = next_definition<decltype(MPIX_Win_query)>("MPIX_Win_query");
 
 /// Converts a displacement as if every region had units of 8 bytes, by which N_23/units is broken.
 MPI_Aint in_units_of_8(MPI_Win window, int rank, MPI_Aint displacement) {
@@ -36,7 +36,7 @@ void repeat_first(void* attribute) {
 }
 
 bool is_key(int key, char const* name) {
-  return key == behind<decltype(MPIX_RMA_Keyval)>("MPIX_RMA_Keyval")(name);
+  return key == next_definition<decltype(MPIX_RMA_Keyval)>("MPIX_RMA_Keyval")(name);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Transfer {
 bool is_derived(MPI_Datatype type);
 
 /// Transfers that are withheld from the library.
-class Late {
+class WithheldTransfers {
  public:
   /// Withholds the transfer, which reads its origin now (keep_copy) or when it is issued (keep).
   int keep_copy(Transfer const& transfer);
@@ -51,7 +51,7 @@ class Late {
   };
   std::vector<Kept> kept_;
 };
-Late& late();
+WithheldTransfers& withheld();
 
 /// A set of objects with a property that a broken promise depends on.
 template <typename T>

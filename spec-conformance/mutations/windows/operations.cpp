@@ -23,17 +23,17 @@ int put_broken(Transfer put) {
   if (put.rank == MPI_PROC_NULL || put.origin_count <= 0) return put.issue();
   if (is_put_left_out(put)) return MPI_SUCCESS;
   if (is("W113_05") && windows().started.has(put.window)) return MPI_ERR_RMA_SYNC;
-  if (is("W1172_02")) return late().keep_copy(put);
+  if (is("W1172_02")) return withheld().keep_copy(put);
   bool const is_spread = is_derived(put.target_type) && !is_derived(put.origin_type);
-  if (is("W113_04") && is_spread) return late().keep_copy(put);
+  if (is("W113_04") && is_spread) return withheld().keep_copy(put);
   if (is("W1131_01") && put.origin_count == 7) put.origin_count = put.target_count = 6;
   if (is("W1131_02") && is_derived(put.target_type)) {
     put.target_count = put.origin_count;
     put.target_type = put.origin_type;
   }
-  if (is("W1151_01") && windows().fenced.has(put.window)) return late().keep_copy(put);
-  if (is("W1154_01") && put.origin_count == 8192) return late().keep_copy(put);
-  if (is("W1154_02") && put.origin_count == 16000) return late().keep(put);
+  if (is("W1151_01") && windows().fenced.has(put.window)) return withheld().keep_copy(put);
+  if (is("W1154_01") && put.origin_count == 8192) return withheld().keep_copy(put);
+  if (is("W1154_02") && put.origin_count == 16000) return withheld().keep(put);
   int code = put.issue();
   if (is("W116_05") && put.rank == own_rank(put.window))
     code = without_error("W116_05", code, MPI_ERR_RMA_SYNC);
@@ -49,9 +49,9 @@ int get_broken(Transfer get) {
   if (is("W112_01") && get.origin_count == 1) return MPI_SUCCESS;
   if (is("W1121_01") || (is("W1155_01") && windows().without_puts.has(get.window))) return MPI_SUCCESS;
   if (is("W1132_01") && get.origin_count == 3) get.origin_count = get.target_count = 2;
-  if (is("W1154_03") && get.origin_count == 512) return late().keep(get);
+  if (is("W1154_03") && get.origin_count == 512) return withheld().keep(get);
   int const code = get.issue();
-  if (is("W1172_02")) late().issue();
+  if (is("W1172_02")) withheld().issue();
   return windows().fenced.has(get.window) ? without_error("W116_15", code, MPI_ERR_RMA_SYNC) : code;
 }
 
@@ -181,8 +181,8 @@ int MPI_Rput(void const* origin, int origin_count, MPI_Datatype origin_type, int
   if (is("W1135_06") && rank == MPI_PROC_NULL) return MPI_ERR_RANK;
   if (is("W1135_04") && ++calls > 1000) return complete_request(window, request);
   if (is("W1135_01") && origin_count > 1) {
-    late().keep({Kind::put, const_cast<void*>(origin), origin_count, origin_type, rank, displacement,
-                 target_count, target_type, window});
+    withheld().keep({Kind::put, const_cast<void*>(origin), origin_count, origin_type, rank, displacement,
+                     target_count, target_type, window});
     return complete_request(window, request);
   }
   int const code = PMPI_Rput(origin, origin_count, origin_type, rank, displacement, target_count, target_type,
@@ -208,7 +208,7 @@ int MPI_Raccumulate(void const* origin, int origin_count, MPI_Datatype origin_ty
 }
 
 int MPI_Type_free(MPI_Datatype* type) {
-  if (is("W113_04")) late().forget(*type);
+  if (is("W113_04")) withheld().forget(*type);
   return PMPI_Type_free(type);
 }
 

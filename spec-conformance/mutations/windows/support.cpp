@@ -19,7 +19,7 @@ bool is_derived(MPI_Datatype type) {
   return combiner != MPI_COMBINER_NAMED;
 }
 
-int Late::keep_copy(Transfer const& transfer) {
+int WithheldTransfers::keep_copy(Transfer const& transfer) {
   int size = 0;
   PMPI_Type_size(transfer.origin_type, &size);
   auto const* const origin = static_cast<char const*>(transfer.origin);
@@ -27,12 +27,12 @@ int Late::keep_copy(Transfer const& transfer) {
   return MPI_SUCCESS;
 }
 
-int Late::keep(Transfer const& transfer) {
+int WithheldTransfers::keep(Transfer const& transfer) {
   kept_.push_back({transfer, {}});
   return MPI_SUCCESS;
 }
 
-void Late::issue() {
+void WithheldTransfers::issue() {
   for (Kept& one : std::exchange(kept_, {})) {
     if (!one.copy.empty()) one.transfer.origin = one.copy.data();
     one.transfer.issue();
@@ -40,12 +40,12 @@ void Late::issue() {
   }
 }
 
-void Late::forget(MPI_Datatype type) {
+void WithheldTransfers::forget(MPI_Datatype type) {
   std::erase_if(kept_, [&](Kept const& one) { return one.transfer.target_type == type; });
 }
 
-Late& late() {
-  static Late all;
+WithheldTransfers& withheld() {
+  static WithheldTransfers all;
   return all;
 }
 

@@ -36,13 +36,13 @@ int for_each_rank(Part part) {
 /// Issues withheld transfers before a synchronisation that completes them.
 void late_before() {
   for (char const* const clause : {"W113_04", "W1135_01", "W1154_01", "W1154_02", "W1154_03", "W1172_02"})
-    if (is(clause)) late().issue();
+    if (is(clause)) withheld().issue();
 }
 
 /// The same before a flush. Transfers of the other clauses stay withheld.
 void late_before_flush() {
   for (char const* const clause : {"W113_04", "W1154_02", "W1172_02"})
-    if (is(clause)) late().issue();
+    if (is(clause)) withheld().issue();
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ int MPI_Win_fence(int assertions, MPI_Win window) {
   windows().fenced.add(window);
   set(windows().without_puts, window, (assertions & MPI_MODE_NOPUT) != 0);
   int const code = PMPI_Win_fence(assertions, window);
-  if (is("W1151_01")) late().issue();
+  if (is("W1151_01")) withheld().issue();
   return without_error("W116_03", code, MPI_ERR_RMA_SYNC);
 }
 

@@ -1,5 +1,5 @@
 /// NUMA nodes: the one that a process belongs to, on synthetic topologies, and the policy of its memory. The
-/// machine of the tests may have one node, so they do not check that pages come from another node.
+/// machine of the tests may have only one node, so the tests do not check that pages come from another node.
 #include "engine/memory/numa.hpp"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,8 @@ TEST_P(NumaTopology, ProcessBelongsToTheNodeOfAllItsCores) {
   EXPECT_EQ(bound > 0, nodes.size() > 1);
 }
 
-/// A process is bound to the first core of each node in turn, and no other process is bound.
+/// A process is bound to the first core of each node in turn: alone, or with others that are bound to the
+/// rest of the node.
 TEST_P(NumaTopology, AgentStaysOnNodeOfItsProcess) {
   SyntheticMachine const machine(GetParam());
   std::vector<NumaNode> const nodes = machine.nodes();

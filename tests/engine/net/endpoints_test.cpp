@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::size_t limit = 2;
 
-struct Place {
+struct EngineSetting {
   char const* name;
   bool other_hosts;  ///< the engine treats each process as one on another host
   unsigned paths;
 };
 
-class FewEndpoints : public ::testing::TestWithParam<Place> {
+class FewEndpoints : public ::testing::TestWithParam<EngineSetting> {
  protected:
   void SetUp() override {
     if (GetParam().other_hosts && ::geteuid() != 0) GTEST_SKIP() << "only root gets a namespace of its own";
@@ -247,10 +247,11 @@ TEST_P(FewEndpoints, FreesMemoryDuringEviction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
-                         ::testing::Values(Place{"neighbours", false, MPIX_ENGINE_PATH_MESSAGE},
-                                           Place{"hosts", true, MPIX_ENGINE_PATH_MESSAGE},
-                                           Place{"hosts_network", true,
-                                                 MPIX_ENGINE_PATH_MESSAGE | MPIX_ENGINE_PATH_NETWORK}),
+                         ::testing::Values(EngineSetting{"neighbours", false, MPIX_ENGINE_PATH_MESSAGE},
+                                           EngineSetting{"hosts", true, MPIX_ENGINE_PATH_MESSAGE},
+                                           EngineSetting{
+                                               "hosts_network", true,
+                                               MPIX_ENGINE_PATH_MESSAGE | MPIX_ENGINE_PATH_NETWORK}),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
 /// Each process starts when the previous one has ended. The thread that drove the engine at that time has

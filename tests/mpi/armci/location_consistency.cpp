@@ -56,9 +56,9 @@ class Process {
   void run(long operations) {
     for (long i = 0; i < operations; ++i) {
       issue();
-      if (pending_.size() >= 16 || below(8) == 0) settle();
+      if (pending_.size() >= 16 || below(8) == 0) complete_and_check();
     }
-    settle();
+    complete_and_check();
   }
 
   /// Compares this process's memory with the values that the others expect in it.
@@ -201,7 +201,7 @@ class Process {
       std::fprintf(stderr, "process %d: a get is not what was written before it\n", rank_);
   }
 
-  void settle() {
+  void complete_and_check() {
     for (Pending& pending : pending_) {
       if (ARMCI_Wait(&pending.handle) != 0) ++failures_;
       if (pending.reads) compare(pending);

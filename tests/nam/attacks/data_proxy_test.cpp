@@ -158,11 +158,11 @@ class DataProxy : public ::testing::Test {
     std::vector<std::byte> const address = session.engine_address();
     std::uint64_t const exposure = session.join(window.id).exposure;
     Meddler meddler(act, at_client, random);
-    Eavesdropper const between(connect_as_meant,
-                               [&](bool from, std::vector<char>& bytes) { meddler(from, bytes); });
+    TcpProxy const between(connect_as_meant,
+                           [&](bool from, std::vector<char>& bytes) { meddler(from, bytes); });
     diverted = between.address().port;
     JobEngine job;
-    job.meet(address);
+    job.connect(address);
     EXPECT_EQ(job.put(exposure, 0, pattern(8, 1)), 0);
     diverted = 0;
     EXPECT_FALSE(meddler.has_meddled());

@@ -21,26 +21,26 @@
 namespace mpixrma::nam {
 
 /// Listens at a port of its own, forwards everything to a server, and records it.
-class Eavesdropper {
+class TcpProxy {
  public:
   /// May change forwarded bytes; `from_client` is their direction.
   using Meddle = std::function<void(bool from_client, std::vector<char>& bytes)>;
 
-  explicit Eavesdropper(Address const& server, Meddle meddle = {})
-      : Eavesdropper([server] { return connect_tcp(server.host, server.port, 5000); }, std::move(meddle)) {
+  explicit TcpProxy(Address const& server, Meddle meddle = {})
+      : TcpProxy([server] { return connect_tcp(server.host, server.port, 5000); }, std::move(meddle)) {
     key_ = server.key;
   }
   /// `connect` returns a connection to the server behind the eavesdropper.
-  Eavesdropper(std::function<FileDescriptor()> connect, Meddle meddle)
+  TcpProxy(std::function<FileDescriptor()> connect, Meddle meddle)
       : connect_(std::move(connect)), meddle_(std::move(meddle)), listener_(listen_tcp("127.0.0.1:0")) {
     thread_ = std::thread([this] { run(); });
   }
-  ~Eavesdropper() {
+  ~TcpProxy() {
     stopping_ = true;
     thread_.join();
   }
-  Eavesdropper(Eavesdropper const&) = delete;
-  Eavesdropper& operator=(Eavesdropper const&) = delete;
+  TcpProxy(TcpProxy const&) = delete;
+  TcpProxy& operator=(TcpProxy const&) = delete;
 
   /// Returns the address for clients, with the key of the server behind it.
   Address address() const { return {"", "127.0.0.1", port_of(listener_), key_}; }

@@ -38,7 +38,7 @@ class Greedy : public ::testing::Test {
     std::vector<std::byte> const address = session.engine_address();
     WindowInfo const window = session.allocate({4096}, {1});
     JobEngine job;
-    job.meet(address);
+    job.connect(address);
     EXPECT_EQ(job.put(window.exposure, 0, pattern(4096, 5)), 0);
     EXPECT_EQ(content(session, window, 0), pattern(4096, 5));
     EXPECT_EQ(server_.data_process(grant_), process_);
@@ -92,12 +92,12 @@ TEST_F(Greedy, ExcessProcessesEndTheSession) {
   std::vector<std::unique_ptr<JobEngine>> jobs;
   for (int i = 0; i < 4; ++i) {
     jobs.push_back(std::make_unique<JobEngine>());
-    jobs.back()->meet(address);
+    jobs.back()->connect(address);
     EXPECT_EQ(jobs.back()->put(window.exposure, 0, pattern(4096, 1)), 0);
   }
   EXPECT_FALSE(refusal([&] { session.usage(); }));
   JobEngine fifth;
-  fifth.meet(address);
+  fifth.connect(address);
   EXPECT_NE(fifth.put_within(3000, window.exposure, 0, pattern(4096, 2)), 0);
   std::optional<ErrorCode> told;
   EXPECT_TRUE(eventually([&] { return (told = refusal([&] { session.usage(); })).has_value(); }));

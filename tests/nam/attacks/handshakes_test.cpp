@@ -305,7 +305,7 @@ TEST_F(Network, ReplayedSessionIsRejected) {
   Bytes recorded;
   std::mutex lock;
   {
-    Eavesdropper between(address_, [&](bool from_client, std::vector<char>& bytes) {
+    TcpProxy between(address_, [&](bool from_client, std::vector<char>& bytes) {
       std::lock_guard const held(lock);
       auto const* const begin = reinterpret_cast<std::byte const*>(bytes.data());
       if (from_client) recorded.insert(recorded.end(), begin, begin + bytes.size());

@@ -144,7 +144,7 @@ TEST_F(ServerIdentity, ChangedKeyEndsTheCallBeforeTheSecretIsUsed) {
         return !await_message(client).has_value();
       },
       grant.address.key));
-  Eavesdropper other(grant.address, [&](bool from_client, std::vector<char>& bytes) {
+  TcpProxy other(grant.address, [&](bool from_client, std::vector<char>& bytes) {
     std::string text(bytes.begin(), bytes.end());
     std::size_t const at = text.find(grant.address.key);
     if (from_client || at == std::string::npos) return;
@@ -250,7 +250,7 @@ TEST_F(ServerIdentity, KeyReadableByOtherUsersIsRefused) {
 /// Data, names and the admission to the data process's engine cannot be read.
 TEST_F(ServerIdentity, SessionsOverTcpAreEncrypted) {
   start();
-  Eavesdropper other(grant.address);
+  TcpProxy other(grant.address);
   Locator const through{grant.grant, "", other.address()};
   Session session = Session::open(through);
   WindowInfo const window = session.allocate({100000}, {1});
@@ -270,7 +270,7 @@ TEST_F(ServerIdentity, ChangedBytesEndTheSession) {
   start();
   for (std::size_t const position : {30u, 100u, 200u, 300u, 450u, 1000u, 5000u, 20000u}) {
     std::array<std::size_t, 2> passed{};
-    Eavesdropper other(grant.address, [&](bool from_client, std::vector<char>& bytes) {
+    TcpProxy other(grant.address, [&](bool from_client, std::vector<char>& bytes) {
       std::size_t& before = passed[from_client ? 1 : 0];
       if (position >= before && position < before + bytes.size()) bytes[position - before] ^= 0x10;
       before += bytes.size();

@@ -30,7 +30,7 @@ class KilledClients : public ::testing::TestWithParam<char const*> {
     WindowInfo const joined = session.join(window);
     JobEngine job;
     (void)!::write(report_fd, "c", 1);
-    job.meet(address);
+    job.connect(address);
     std::vector<std::byte> values(2u << 20);
     while (job.put(joined.exposure, 0, values) == 0 && job.get(joined.exposure, 0, values) == 0) {
     }

@@ -107,7 +107,7 @@ class Port : public ::testing::Test {
     WindowInfo const window = session.allocate({4096}, {1});
     JobEngine job;
     ::unsetenv("UCX_TLS");
-    job.meet(address);
+    job.connect(address);
     return job.put_within(5000, window.exposure, 0, pattern(4096, seed)) == 0 &&
            content(session, window, 0) == pattern(4096, seed);
   }
@@ -130,7 +130,7 @@ TEST_F(Port, SilentConnectionsDoNotBlockDataOfSession) {
   std::vector<std::byte> const address = session.engine_address();
   WindowInfo const window = session.allocate({4096}, {1});
   JobEngine job;
-  job.meet(address);
+  job.connect(address);
   EXPECT_EQ(job.put(window.exposure, 0, pattern(4096, 1)), 0);
   Client const neighbour = session_from("127.0.0.9");
   auto silent = silent_connections(2000, "127.0.0.9");
@@ -242,7 +242,7 @@ TEST_F(Port, EndsConnectionsOfASessionThatHasEnded) {
   {
     Session session = Session::open(grant_);
     WindowInfo const window = [&] {
-      job.meet(session.engine_address());
+      job.connect(session.engine_address());
       return session.allocate({4096}, {1});
     }();
     exposure = window.exposure;

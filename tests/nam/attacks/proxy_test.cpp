@@ -177,8 +177,8 @@ class Proxy : public Network {
     std::int64_t const before = counted();
     std::size_t const sound = position + (act == Act::repeat ? 1 : act == Act::repeat_later ? 2 : 0);
     Meddler meddler(act, at_client, position);
-    Eavesdropper const between(
-        address_, [&](bool from_client, std::vector<char>& bytes) { meddler(from_client, bytes); });
+    TcpProxy const between(address_,
+                           [&](bool from_client, std::vector<char>& bytes) { meddler(from_client, bytes); });
     Channel channel = session_through(between.address());
     meddler.arm();
     std::size_t const answers = count(channel, before);
@@ -199,7 +199,7 @@ class Proxy : public Network {
 
 TEST_F(Proxy, PassesUnchangedRecords) {
   begin_counting();
-  Eavesdropper const between(address_);
+  TcpProxy const between(address_);
   Channel channel = session_through(between.address());
   EXPECT_EQ(count(channel, 0), operations);
   EXPECT_EQ(counted(), static_cast<std::int64_t>(operations));
@@ -238,8 +238,8 @@ class LargeMessages : public Proxy {
   std::optional<Message> copy(OperationRequest::Kind kind, Act act, std::size_t record) {
     bool const puts = kind == OperationRequest::Kind::put;
     Meddler meddler(act, puts, record);
-    Eavesdropper const between(
-        address_, [&](bool from_client, std::vector<char>& bytes) { meddler(from_client, bytes); });
+    TcpProxy const between(address_,
+                           [&](bool from_client, std::vector<char>& bytes) { meddler(from_client, bytes); });
     Channel channel = session_through(between.address());
     meddler.arm();
     engine::LayoutRun const run{0, bytes};

@@ -143,15 +143,13 @@ void Middleman::take(FileDescriptor const& from, FileDescriptor const& to, bool 
     if (got <= 0) return;
     if (sender.sll_pkttype == PACKET_OUTGOING) continue;
     Packet const packet(std::vector<std::byte>(frame.begin(), frame.begin() + got));
-    ++forwarded_;
     if (!meddle_) {
       (void)::send(to.get(), packet.frame().data(), packet.frame().size(), 0);
       continue;
     }
     auto const now = Clock::now();
     for (Sent& sent : meddle_(packet, from_job))
-      waiting_.emplace(now + sent.delay,
-                       Waiting{std::move(sent.packet), (sent.is_turned_back ? from : to).get()});
+      waiting_.emplace(now + sent.delay, Waiting{std::move(sent.packet), to.get()});
     (void)send_due();
   }
 }

@@ -26,7 +26,6 @@ class Middleman {
   struct Sent {
     Packet packet;
     std::chrono::milliseconds delay{0};
-    bool is_turned_back = false;  ///< goes to the host that it seems to come from
   };
   /// Returns what is sent in place of a packet.
   using Meddle = std::function<std::vector<Sent>(Packet const& packet, bool from_job)>;
@@ -40,7 +39,6 @@ class Middleman {
   NetworkHost const& jobs() const noexcept { return *jobs_; }
   /// Passes each packet to `meddle` from now on. An empty function lets all packets pass.
   void meddle(Meddle meddle);
-  std::size_t forwarded() const noexcept { return forwarded_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -60,7 +58,6 @@ class Middleman {
   std::mutex mutex_;
   Meddle meddle_;
   std::multimap<Clock::time_point, Waiting> waiting_;
-  std::atomic<std::size_t> forwarded_ = 0;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
