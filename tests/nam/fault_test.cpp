@@ -103,8 +103,8 @@ TEST(Server, DurabilityBeyondTheStorageIsRefused) {
   server.start();
   Session session = Session::open(server.grant(1u << 20));
   for (Durability const durability : {Durability::server, Durability::storage})
-    EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, durability}); }), ErrorCode::unsupported);
-  EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, "forever"}); }), ErrorCode::bad_request);
+    EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {.persistent = true, .durability = durability}); }),
+              ErrorCode::unsupported);
 }
 
 TEST(Server, FullDiskIsReportedBeforeMemoryIsGranted) {

@@ -11,6 +11,13 @@
 namespace mpixrma::nam {
 namespace {
 
+TEST(Durability, HasThreeNames) {
+  for (Durability const each : {Durability::clients, Durability::server, Durability::storage})
+    EXPECT_EQ(parse_durability(to_string(each)), each);
+  for (char const* const other : {"", "forever", "client", "Storage", "storage "})
+    EXPECT_THROW((void)parse_durability(other), Error) << other;
+}
+
 TEST(Units, ParsesHumanReadableSizesAndTimes) {
   EXPECT_EQ(parse_bytes("4096"), 4096u);
   EXPECT_EQ(parse_bytes("512M"), 512ull << 20);
