@@ -99,10 +99,10 @@ int Watches::complete_ended(std::vector<Any>& watches, Look look) {
   {
     std::lock_guard const held(lock_);
     for (Any& watch : watches) watch.due = watch.due || look(watch);
-    auto const first =
-        std::stable_partition(watches.begin(), watches.end(), [](Any const& watch) { return !watch.due; });
-    ready.assign(first, watches.end());
-    watches.erase(first, watches.end());
+    // Without memory here, the list keeps its due entries, and its order.
+    ready.reserve(static_cast<std::size_t>(std::ranges::count_if(watches, &Any::due)));
+    std::ranges::copy_if(watches, std::back_inserter(ready), &Any::due);
+    std::erase_if(watches, [](Any const& watch) { return watch.due; });
     waiting_.fetch_sub(ready.size(), std::memory_order_relaxed);
   }
   for (Watch const& watch : ready) watch.completion->done(*watch.completion, watch.status, watch.bytes);
