@@ -21,10 +21,13 @@ struct Part {
   std::uint64_t bytes;
 };
 
-Part part_of(int mode, void* base, bool allocated) {
+bool is_known(int mode) noexcept {
   constexpr int known = ARMCIX_MODE_ALL | ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
-  bool const is_valid = mode != 0 && (mode & ~known) == 0;
-  Part part{world.rank, is_valid ? mode : 0, reinterpret_cast<mpixrma::RemoteAddress>(base), 0};
+  return mode != 0 && (mode & ~known) == 0;
+}
+
+Part part_of(int mode, void* base, bool allocated) {
+  Part part{world.rank, is_known(mode) ? mode : 0, reinterpret_cast<mpixrma::RemoteAddress>(base), 0};
   if (base == nullptr) return part;
   int found = 0;
   MPI_Aint bytes = 0;
@@ -44,7 +47,8 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   (void)mpixrma::complete_all(*running_world(call).communicator, &late);
   Part const mine = part_of(mode, base, allocated);
   auto const parts = mpixrma::exchange(comm, mine, mpixrma::size_of(comm));
-  if (mine.mode == 0) fail(call, "mode %d is unknown, or %p is not the base of an allocation", mode, base);
+  if (!is_known(mode)) fail(call, "mode %d is unknown", mode);
+  if (mine.mode == 0) fail(call, "%p is not the base of an allocation", base);
   for (Part const& part : parts) {
     if (part.mode != mode) fail(call, "process %d passed different or invalid arguments", part.process);
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "include/armci/armci.h"
+#include "include/armci/armcix.h"
 
 namespace {
 
@@ -120,6 +121,18 @@ Case const cases[] = {
      [] {
        char many[64] = "";
        return ARMCI_Put(many, static_cast<char*>(bases[1]) + 8, 64, 1);
+     }},
+    {"access mode", "ARMCIX_Mode_set: mode 64 is unknown", false,
+     [] {
+       ARMCI_Group all;
+       ARMCI_Group_get_world(&all);
+       return ARMCIX_Mode_set(64, bases[armci_msg_me()], &all);
+     }},
+    {"access mode of no allocation", "is not the base of an allocation", false,
+     [] {
+       ARMCI_Group all;
+       ARMCI_Group_get_world(&all);
+       return ARMCIX_Mode_set(ARMCIX_MODE_ALL, &value, &all);
      }},
     {"freed twice", "was freed before", false,
      [] {
