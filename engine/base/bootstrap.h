@@ -20,8 +20,8 @@ struct mpix_bootstrap {
    * process have different identities. */
   uint64_t process;
 
-  /** Publishes the blob that contains the engine's address. Called once, when the engine has started and
-   * accepts messages. The bytes are valid during the call. */
+  /** Publishes the blob that contains the engine's address. Called once, at the end of the engine's start.
+   * The bytes are valid during the call. */
   int (*publish)(void* context, const void* address, size_t length);
 
   /** Returns the blob that process `process` published. Needs no action of the application at the other
@@ -29,8 +29,8 @@ struct mpix_bootstrap {
    * application thread, by one thread at a time. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
 
-  /** Returns a file descriptor that becomes readable when processes have ended. This function and
-   * next_exited may be NULL if the bootstrap does not receive such notifications. */
+  /** Returns a file descriptor that becomes readable when processes have ended. exit_fd and next_exited may
+   * be NULL if the bootstrap does not receive such notifications. */
   int (*exit_fd)(void* context);
 
   /** Returns the next process that has ended permanently; each is returned once. Operations to it fail,

@@ -36,7 +36,8 @@ struct mpix_engine_config {
   int agent_poll_us;            /**< microseconds after the application's last poll before the
                                      agent executes messages itself; 0: default */
   /** Cores of the agent's thread: a list such as "0,2-3", "bound" for the cores that the process is bound
-   * to, or "auto" (or NULL) for cores that no process of the job is bound to, if the host has any. */
+   * to, or "auto" (or NULL) for cores that no process of the job is bound to, if this process is bound to
+   * cores and the host has such cores. */
   const char* agent_cores;
   int verbose;         /**< 0 errors only, 1 life cycle, 2 protocols and peers */
   int check;           /**< nonzero: layers above verify memory that callers declare communicatable */
@@ -70,7 +71,7 @@ struct mpix_engine_config {
    * memory too and knows it by addresses that are equal modulo stripe_period; NULL: none. */
   void* stripes;
   int ring_us;     /**< microseconds that an origin waits for a target of its host to poll the target's
-                           ring before it uses another protocol. The ring serves small operations on
+                           ring; then the origin uses another protocol. The ring serves operations on
                            memory that is not mapped. 0: default, negative: the ring is not used */
   int page_fill;   /**< nonzero: enter pages of mapped peer memory into the page tables in bulk */
   int numa_memory; /**< nonzero: memory for segments is allocated on the NUMA node that the process is
@@ -89,7 +90,8 @@ struct mpix_engine_config {
                                     processes; 0: default */
   /** Copy methods: a list in the format of parameter `copy`; "auto" or NULL: as measured on the host. */
   const char* copy_methods;
-  /** Nonzero: UCX starts with the first message instead of with the engine, where one_host permits it. */
+  /** Nonzero: UCX starts with the first message instead of with the engine, if one_host is set,
+   * network_without_hardware and exposed_only are not, and the host has no devices with memory. */
   int defer_network;
   /** Nonzero: all processes of the job are on this host, as far as the MPI host knows. */
   int one_host;

@@ -18,8 +18,8 @@ pid_t own_process_id() noexcept;
 bool process_is_alive(pid_t pid) noexcept;
 
 /// Returns the start time of `pid` in clock ticks since the host's boot, which distinguishes successive
-/// processes with the same pid. Returns 0 if the process does not exist; a process that has ended keeps its
-/// start time until its parent has reaped it.
+/// processes with the same pid. Returns 0 if the process does not exist or /proc cannot be read; a process
+/// that has ended keeps its start time until its parent has reaped it.
 std::uint64_t start_time_of(pid_t pid) noexcept;
 
 }  // namespace mpixrma::engine

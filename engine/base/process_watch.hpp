@@ -17,7 +17,8 @@ class ProcessWatch {
  public:
   ProcessWatch();
 
-  /// Becomes readable when a process has ended; -1 if the system does not support this.
+  /// Becomes readable when a process has ended that need not be polled: see must_poll(). -1: there is no
+  /// descriptor, and all processes must be polled.
   int fd() const noexcept { return epoll_.get(); }
 
   /// Watches the process with identity `process`, which runs as `pid`, in place of an earlier one with this

@@ -70,8 +70,8 @@ void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const no
 
 namespace {
 
-/// Returns an address range of `length` bytes, a multiple of `alignment`, whose start is one as well; nullptr
-/// if none is left.
+/// Reserves `length` addresses from a multiple of `alignment` on; `length` is a multiple of it as well.
+/// Returns nullptr if the system has no such range left.
 std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept {
   void* const room =
       ::mmap(nullptr, length + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -173,7 +173,7 @@ FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length)
   int const flags = (access == Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
   FileDescriptor opened(::open(path, flags));
   if (!opened) return opened;
-  // An access beyond the end of a file, or of a truncated file, raises SIGBUS.
+  // An access beyond the end of a file raises SIGBUS, so the file must be long enough and stay so.
   int const seals = ::fcntl(opened.get(), F_GET_SEALS);
   struct stat status {};
   bool const fixed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;

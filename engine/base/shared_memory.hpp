@@ -58,7 +58,8 @@ class Mapping {
   /// As of(), for reading only.
   static Mapping read_only(FileDescriptor const& fd, std::size_t length) noexcept;
 
-  /// As of(), with the memory allocated in advance, so that the first access cannot fail.
+  /// As of(), for a file of create_shared_huge(): the system reserves the huge pages for the mapping, so that
+  /// the first access cannot fail.
   static Mapping reserved(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
 
   /// Requests transparent huge pages, as far as they fit into [offset, offset + length); a hint.
@@ -85,8 +86,8 @@ class Mapping {
   std::size_t addresses_ = 0;  ///< number of addresses from `base_` on that were reserved; `length_` or more
 };
 
-/// Creates an anonymous sparse file of `length` bytes. `name` appears in /proc. Returns
-/// Status::no_descriptors or out_of_memory on failure.
+/// Creates an anonymous sparse file of `length` bytes. `name` appears in /proc. Returns no_descriptors,
+/// out_of_memory or, if the system does not seal files, unsupported on failure.
 Status create_shared(char const* name, std::size_t length, FileDescriptor* created) noexcept;
 
 /// As create_shared(), with the system's huge pages; `length` is a multiple of their size.

@@ -11,7 +11,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     bad_origin,     ///< no readable (for a get: writable) memory at the origin address
     device_memory,  ///< memory of this process is device memory, which the CPU cannot access
     bad_argument,   ///< a field of the operation is out of range or inconsistent
-    unsupported,    ///< operation, element type or path not available
+    unsupported,    ///< operation, element type or protocol not available
     out_of_memory,
     no_descriptors,  ///< the limit of open files of the process or the system is reached
     unreachable,     ///< the peer's address is unknown, or no transport reaches it

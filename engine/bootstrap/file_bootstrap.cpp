@@ -49,7 +49,7 @@ std::string name_of(std::uint64_t process) {
   return name.data();
 }
 
-/// Returns nullopt if the file is not one of the bootstrap or is incomplete.
+/// Returns nullopt if `name` is not that of a complete file with an address.
 std::optional<std::uint64_t> process_of(std::string_view name) {
   std::uint64_t process = 0;
   auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), process, 16);

@@ -30,16 +30,17 @@ MPIX_ENGINE_API int mpix_file_bootstrap_open(const char* directory, uint64_t pro
  * mpix_file_bootstrap_close. */
 MPIX_ENGINE_API const struct mpix_bootstrap* mpix_file_bootstrap_get(mpix_file_bootstrap_t* bootstrap);
 
-/** Returns the number of processes that have published and not ended, including this one, and stores the
- * first `capacity` of them in `processes`, in ascending order. Any thread. */
+/** Returns the number of processes whose file is in the directory: they have published, and have not closed
+ * their bootstrap. Stores the first `capacity` of them in `processes`, in ascending order. Any thread. */
 MPIX_ENGINE_API size_t mpix_file_bootstrap_processes(mpix_file_bootstrap_t* bootstrap, uint64_t* processes,
                                                      size_t capacity);
 
-/** Waits until at least `count` processes have published. Returns nonzero on timeout. */
+/** Waits until mpix_file_bootstrap_processes would return at least `count`. Returns nonzero on timeout. */
 MPIX_ENGINE_API int mpix_file_bootstrap_wait(mpix_file_bootstrap_t* bootstrap, size_t count);
 
-/** Call it after the end of the engine. Removes the file, which tells the other processes that this one
- * has ended. In a child made by fork() it removes nothing. NULL is ignored. */
+/** Call it after the end of the engine. If this process has published, removes its file and notifies the
+ * other processes of this host that it has ended. In a child made by fork() it does neither. NULL is
+ * ignored. */
 MPIX_ENGINE_API void mpix_file_bootstrap_close(mpix_file_bootstrap_t* bootstrap);
 
 #ifdef __cplusplus

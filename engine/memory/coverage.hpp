@@ -22,8 +22,8 @@ class Coverage {
   /// Removes a range that was added.
   void remove(Range range);
 
-  /// Returns the unions in `whole`, which was one union until [changed.begin, changed.end) was removed, in
-  /// ascending order. Examines only `changed`.
+  /// Returns the unions in `whole`, in ascending order. `whole` was one union until the range `changed` was
+  /// removed, so only `changed` is examined.
   std::vector<Range> unions_in(Range whole, Range changed) const;
 
  private:

@@ -1,4 +1,4 @@
-/// The exposures of this process. Not thread-safe: the locks of the segment table apply.
+/// The exposures of this process. Not thread-safe: under the same locks as SegmentTable.
 #pragma once
 
 #include <cstdint>

@@ -135,7 +135,8 @@ class Handler {
     instance().pass_on(signal, info, context, complete);
   }
 
-  /// Restores the signal mask from before the fault. A guarded access does not block its own signals.
+  /// Restores the signal mask from before the fault. Without the context, unblocks the two signals, which are
+  /// never blocked in a guarded access.
   static void leave_handler(ucontext_t const* context) noexcept {
     sigset_t faults;
     ::sigemptyset(&faults);

@@ -1,8 +1,9 @@
 /// Accesses to memory of this process that may be unmapped or protected: the process survives the fault.
 ///
-/// A handler of SIGSEGV and SIGBUS, installed by the first guarded access, returns to the guard if the thread
-/// is in a guarded access and the fault lies in its range. All other faults are passed to the previous
-/// handler. The program may later install a handler that calls this one, with one argument or with three.
+/// A handler of SIGSEGV and SIGBUS, installed before the first guarded access, returns to the guard if the
+/// thread is in a guarded access and the fault lies in the access's range. All other faults are passed to the
+/// previous handler. The program may later install a handler that calls this one, with one argument or with
+/// three.
 ///
 /// A fault ends the process while the thread blocks these signals. So a guarded access needs a FaultScope.
 #pragma once
@@ -21,8 +22,9 @@ struct FaultRange {
 };
 
 /// From the first admit_faults() in the outermost scope of a thread to the end of that scope, SIGSEGV and
-/// SIGBUS are unblocked in the thread. Costs nothing before, and then one system call. A scope saves this
-/// call if it begins so soon after the previous one that the thread cannot have blocked the signals since.
+/// SIGBUS are unblocked in the thread. Costs nothing before, then one system call, and another one at the end
+/// if the thread had blocked them. No system call if the scope begins so soon after the end of one that found
+/// the signals unblocked that the thread cannot have blocked them since.
 class alignas(std::uintptr_t) FaultScope {
  public:
   FaultScope() noexcept;
@@ -44,10 +46,11 @@ class alignas(std::uintptr_t) FaultScope {
   bool blocks_bus_ = false;
 };
 
-/// Returns false if faults of this thread would end the process, because the scope or the handler is missing.
+/// Returns false if a fault of this thread may end the process, because the scope or the handler is missing.
 bool admit_faults() noexcept;
 
-/// Whether a fault of this thread would reach the handler. Needs no system call within a scope.
+/// Whether a fault of this thread would reach the handler. Needs no system call once admit_faults() has
+/// succeeded in the scope.
 bool are_faults_admitted() noexcept;
 
 namespace detail {

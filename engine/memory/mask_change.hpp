@@ -9,8 +9,8 @@
 namespace mpixrma::engine {
 
 /// The mask of a thread changes by a system call only. So a thread has the mask that it had a moment ago if
-/// less time has passed than a change takes. Relaxed throughout, for concurrent threads: a lost measurement
-/// is repeated.
+/// less time has passed than a change takes. Concurrent threads use one object. Relaxed throughout: a lost
+/// measurement is repeated.
 class MaskChange {
  public:
   /// Whether durations are still to be measured.
@@ -33,7 +33,8 @@ class MaskChange {
 
  private:
   static constexpr unsigned measurements = 16;
-  // One pass of the MPI library's progress, between two readings of the clock, takes longer than this.
+  // A smaller bound is of no use: between two readings of the clock lies a pass of the MPI library's
+  // progress, which takes longer.
   static constexpr std::int64_t least_useful = 100;
 
   std::atomic<unsigned> left_{measurements};

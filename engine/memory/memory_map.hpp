@@ -12,7 +12,7 @@ namespace mpixrma::engine {
 
 /// Access rights of the process to every byte of a range.
 struct MemoryRights {
-  bool mapped = false;  ///< the range has no gap, and no file ends within it
+  bool mapped = false;  ///< the range has no gap, and no file that is mapped readable ends within it
   bool readable = false;
   bool writable = false;
 };

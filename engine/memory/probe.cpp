@@ -32,13 +32,13 @@ bool accessible(void const* address, std::size_t bytes, Access access) noexcept 
   std::uintptr_t const last = (begin + bytes + page - 1) & ~(page - 1);
   if (last < first) return false;
   // A system call takes as long as touching many resident pages, or few absent ones.
-  constexpr std::size_t few_pages = 8;  // a staged fragment at any alignment
+  constexpr std::size_t few_pages = 8;  // enough for a staged fragment at any alignment
   if (last - first <= few_pages * page) {
     Touched const touched = touch(begin, begin + bytes, page, access);
     if (touched != Touched::unknown) return touched == Touched::all;
   }
   for (;;) {
-    // Reading is requested in both cases by the kernel's definition of a writable mapping.
+    // populate_write covers reading as well: the kernel lets a process read all memory that it may write.
     int const advice = access == Access::write ? populate_write : populate_read;
     if (::madvise(reinterpret_cast<void*>(first), last - first, advice) == 0) return true;
     if (errno == EINTR || errno == EAGAIN) continue;

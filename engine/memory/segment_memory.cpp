@@ -148,7 +148,8 @@ void SegmentTable::remove_region(std::uint32_t index, Garbage* garbage) {
   garbage->regions_.back() = std::move(regions_[index]);
 }
 
-/// Keeps one empty region of the usual size, so that alternating allocate and free do not map and unmap.
+/// Keeps an empty region of the usual size if it is the only region, so that alternating allocate and free do
+/// not map and unmap.
 void SegmentTable::remove_if_unused(std::uint32_t index, Garbage* garbage) {
   Region const& region = *regions_[index];
   if (!region.free_ranges.all_free() || region.idle.bytes() != 0) return;
@@ -183,7 +184,7 @@ void SegmentTable::recycle(Garbage& garbage) {
   garbage.parts_.clear();
 }
 
-/// Whether `bytes` more freed bytes are to be kept; previously freed memory is dropped to make room.
+/// Whether `bytes` more freed bytes are to be kept; memory that is kept already is dropped to make room.
 bool SegmentTable::may_keep(std::size_t bytes, Garbage* garbage) {
   if (idle_.may_keep(bytes, idle_bytes())) return true;
   return bytes <= idle_.limit() && drop_idle(garbage) && idle_.may_keep(bytes, 0);

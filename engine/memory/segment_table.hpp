@@ -116,8 +116,8 @@ class SegmentTable {
   Status free(void const* base, Garbage* garbage);
 
   /// Registers memory that the caller has found to be mapped. Unless it lies within one segment, the segments
-  /// that it overlaps become part of a larger one and are added to `replaced`. bad_argument: empty, or partly
-  /// in memory of the regions outside of a single allocation.
+  /// that it overlaps become part of a larger one and are added to `replaced`. bad_argument: empty, or not
+  /// within one allocation although it overlaps the regions; out_of_memory: no slot is free.
   Status attach(void* base, std::size_t bytes, Registrar registrar, std::vector<OwnSegment>* replaced);
   /// Ends the newest registration of `bytes` bytes at `base` by `registrar`, of any length if 0. If the
   /// segment that it was part of changes, the old segment is added to `replaced`. `ended` receives the range
@@ -129,8 +129,8 @@ class SegmentTable {
   /// old segments, which are added to `replaced`.
   void renew(std::set<std::uint64_t> const& generations, std::vector<OwnSegment>* replaced);
 
-  /// Lets peers access memory, which must be registered and stay so until the exposure is withdrawn.
-  /// bad_argument: not registered; out_of_memory.
+  /// Lets peers access memory, which must be allocated or registered and stay so until the exposure is
+  /// withdrawn. bad_argument: not within one segment; out_of_memory.
   Status expose(Exposure const& exposure, ExposureId* id);
   UnusedExposureIds unused_exposure_ids() const noexcept {
     return {exposures_.first_unused_slot(), generation_};
@@ -162,7 +162,7 @@ class SegmentTable {
   PublishedTables const& tables() const noexcept { return *tables_; }
   ProcessControl& control() const noexcept { return *control_; }
   StripeTable& stripes() const noexcept { return *stripes_; }
-  /// The files that contain these two tables.
+  /// The files that contain tables() and control().
   int tables_fd() const noexcept { return tables_fd_.get(); }
   int control_fd() const noexcept { return control_fd_.get(); }
 

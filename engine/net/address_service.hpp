@@ -1,7 +1,8 @@
 /// The start of the network on request. A process that defers its network (docs/decisions/0029) publishes,
-/// instead of the addresses of its workers, a ServiceAddress at which it answers queries for them. Its agent
-/// sleeps on the sockets, and starts the network before it replies. Queries and replies are datagrams with
-/// MACs under the queried process's secret. The querying process repeats a query until the reply arrives.
+/// instead of the addresses of its workers, a ServiceAddress at which it answers queries for these addresses.
+/// Its agent sleeps on the sockets, and starts the network before it replies. Queries and replies are
+/// datagrams with MACs under the queried process's secret. The querying process repeats a query until the
+/// reply arrives, the system reports that nobody receives the query, or, over UDP, a time has passed.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace mpixrma::engine {
 
-/// The address at which a process answers queries for its UCX worker's address.
+/// The address at which a process answers queries for the addresses of its UCX workers.
 struct ServiceAddress {
   std::uint64_t name = 0;  ///< of an abstract Unix socket, for processes of the same network namespace
   std::uint32_t host = 0;  ///< IPv4 address of a UDP socket in host byte order; 0: there is none

@@ -98,8 +98,9 @@ class BatchWriter {
   /// `room` is aligned to 8 bytes.
   BatchWriter(std::uint64_t session, std::span<std::byte> room) noexcept : sequence_(session), room_(room) {}
 
-  /// Appends a record and returns the location for its `payload_bytes` bytes, or nullptr if there is no room.
-  /// The session in the header is that of the message.
+  /// Appends a record, or extends the last one to a run if the request permits it. Returns the location for
+  /// the `payload_bytes` bytes, or nullptr if there is no room. The session in the header is that of the
+  /// message.
   std::byte* append(Header const& header, std::size_t payload_bytes) noexcept {
     if constexpr (has_runs) {
       if (payload_bytes == shape_.data_bytes() && continues_run(header)) {
@@ -127,9 +128,9 @@ class BatchWriter {
   }
 
   /// Appends a request that differs from the last one in address and operation id alone, so that the last
-  /// record becomes, or stays, a run. `chained`: the request is executed after the last one, instead of after
-  /// the same position as that. Returns the location for the request's data, or nullptr if there is no room,
-  /// or if the run differs in `chained`.
+  /// record becomes, or stays, a run. `chained`: the request is executed after the last one; else after the
+  /// same position as the last one. Returns the location for the request's data, or nullptr if there is no
+  /// room, or if the run differs in `chained`.
   std::byte* extend(RemoteAddress address, std::uint64_t operation_id,
                     bool chained) noexcept requires std::is_same_v<Header, RequestHeader> {
     std::size_t const entry = shape_.entry_bytes();

@@ -19,7 +19,7 @@ namespace mpixrma::engine {
 
 class Connections {
  public:
-  /// A lost connection, to be processed by both sides of the message path and then closed.
+  /// A lost connection, to be processed by both sides of the message protocol and then closed.
   struct Loss {
     std::uint64_t process;
     std::string reason;
@@ -37,7 +37,8 @@ class Connections {
   /// is unreachable, or if an earlier connection to it was lost and is not closed yet.
   ucp_ep_h open(std::uint64_t process, Location const& location);
 
-  /// Marks the connection of `endpoint` as lost. May be called from any place, including UCX callbacks.
+  /// Marks the connection of `endpoint` as lost. If a disconnect was requested, treats the request as
+  /// accepted instead. May be called from any place, including UCX callbacks.
   void lose(ucp_ep_h endpoint, char const* reason);
   /// Marks the connection to a process as lost, for example because the process has ended.
   void lose(std::uint64_t process, char const* reason);
@@ -51,9 +52,10 @@ class Connections {
   /// Closes the connection to `process` with everything in flight. Not from UCX callbacks.
   void close(std::uint64_t process);
 
-  /// Number of usable connections, without those for which a disconnect was requested.
+  /// Number of connections with an endpoint, without those for which a disconnect was requested.
   std::size_t size() const noexcept { return by_endpoint_.size() - disconnecting_; }
-  /// Increments with every message; used to find the least recently used connection.
+  /// Returns the number of a new use: a message that is sent, or a UCX put or get. The numbers increase, so
+  /// they tell the least recently used connection.
   std::uint64_t note_use() noexcept { return ++uses_; }
 
   // Idle-connection eviction: see engine/target/connection_eviction.hpp.
@@ -76,9 +78,9 @@ class Connections {
         visit(process, connection);
     }
   }
-  /// Number of the present or next connection with the process, from 1: each connection that both sides have
-  /// agreed to close has the next number at both of them. Messages of connections with different numbers may
-  /// overtake each other.
+  /// Number of the present or next connection with the process, from 1. Both sides increment the number when
+  /// they have agreed to close a connection. Messages of connections with different numbers may overtake each
+  /// other.
   std::uint64_t number_of(std::uint64_t process) const noexcept;
   /// Records that a disconnect request was sent.
   void note_disconnect_requested(Connection& connection) noexcept;
@@ -93,7 +95,7 @@ class Connections {
     std::uint64_t connection;  ///< its number
     bool idle;  ///< this process had nothing in flight to the other one when the message arrived
   };
-  /// Queues a disconnect message, from UCX callbacks.
+  /// Queues a disconnect message that has arrived. May be called from UCX callbacks.
   void queue_disconnect(DisconnectNotice const& disconnect) { disconnects_.push_back(disconnect); }
   bool has_disconnects() const noexcept { return !disconnects_.empty(); }
   std::vector<DisconnectNotice> take_disconnects() { return std::exchange(disconnects_, {}); }

@@ -41,7 +41,7 @@ void encrypt(SealKey const& key, Nonce const& nonce, std::span<std::byte const> 
       authenticated.size(), nullptr, nonce.data(), raw(key.key.data()));
 }
 
-/// Returns false, without writing, if the bytes or the tag are not authentic.
+/// Returns false, without decrypting anything, if the bytes or the tag are not authentic.
 bool decrypt(SealKey const& key, Nonce const& nonce, std::span<std::byte const> encrypted,
              std::span<std::byte const> authenticated, ConstTag tag, std::byte* out) noexcept {
   return crypto_aead_chacha20poly1305_ietf_decrypt_detached(

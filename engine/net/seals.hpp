@@ -19,7 +19,7 @@ class Seals {
     std::uint64_t process;
     std::uint64_t incoming_id;
     ucp_ep_h endpoint = nullptr;  ///< null until begin()
-    bool refused = false;         ///< a message was forged; no more are accepted
+    bool refused = false;         ///< a message was rejected; no more are accepted
     Opener opener;
     Sealer sealer;
   };

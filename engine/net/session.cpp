@@ -41,7 +41,7 @@ Mac mac_of(Secret const& secret, std::string_view purpose, SessionOpening const&
   return mac;
 }
 
-/// Returns the opening, its MAC, and the data, all of which the MAC covers.
+/// Returns the opening, a MAC of the opening and the data, and the data.
 std::vector<std::byte> sign(Secret const& secret, std::string_view purpose, SessionOpening const& opening,
                             std::span<std::byte const> data) {
   Mac const proof = mac_of(secret, purpose, opening, data);

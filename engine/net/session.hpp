@@ -66,8 +66,8 @@ struct Credentials {
   static Credentials make(std::uint64_t process, CredentialOptions options = {});
 };
 
-/// Returns the payload of a handshake: the opening, its proof with the target's secret, and the origin's
-/// address.
+/// Returns the payload of a handshake: the opening, the proof (a MAC of the opening and the address with the
+/// target's secret), and the origin's address.
 std::vector<std::byte> make_handshake(Secret const& target, SessionOpening const& opening,
                                       std::span<std::byte const> address);
 

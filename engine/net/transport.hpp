@@ -1,5 +1,5 @@
-/// The UCX worker of a channel: endpoints, active messages, progress, blocking waits.
-/// Not thread-safe: used under the channel's lock, except for event_fd().
+/// The UCX worker of a channel: endpoints, active messages, progress, and a descriptor to wait for events.
+/// Not thread-safe: used under the channel's lock, except for open() and event_fd().
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -41,7 +41,7 @@ class Message {
     header_bytes_ = sizeof header;
   }
 
-  /// Makes a buffer of `bytes` bytes, aligned to at least 8 bytes, the payload, and returns the buffer.
+  /// Returns the message's own buffer, which becomes the payload: `bytes` bytes, aligned to at least 8 bytes.
   std::byte* payload(std::size_t bytes);
 
   /// Reduces the payload to its first `bytes` bytes.
@@ -92,7 +92,7 @@ struct MessageHandler {
   virtual void on_disconnect(std::span<std::byte const> header) noexcept = 0;
   /// The connection is unusable. Also called from inside of Transport::send.
   virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
-  /// A sealed message on the connection with the process is not authentic.
+  /// A sealed message on the connection with the process was rejected, for example as not authentic.
   virtual void on_forged(std::uint64_t process, char const* reason) noexcept = 0;
 };
 
@@ -122,7 +122,8 @@ class Transport {
   enum class FailureDetection : std::uint8_t { none, reported };
   /// Creates an endpoint to the worker with this address; nullptr on failure, which is logged.
   ucp_ep_h connect(std::span<std::byte const> worker_address, FailureDetection detection);
-  /// Closes an endpoint at once, with everything in flight. Not from UCX callbacks.
+  /// Closes an endpoint at once, with everything in flight. An endpoint without failure detection is not used
+  /// any more, and is closed with the worker. Not from UCX callbacks.
   void disconnect(ucp_ep_h endpoint) noexcept;
   /// Closes an endpoint that neither side uses any more, once sent messages are on their way. Not from UCX
   /// callbacks.
@@ -136,7 +137,7 @@ class Transport {
   bool is_sealed(ucp_ep_h endpoint) noexcept {
     return !seals_.empty() && seals_.sealer_of(endpoint) != nullptr;
   }
-  /// Number of rejected encrypted messages, and of plaintext messages that should have been encrypted.
+  /// Number of dropped encrypted messages, and of plaintext messages that should have been encrypted.
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
   Message& message();

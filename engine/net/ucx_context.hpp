@@ -1,4 +1,4 @@
-/// The UCX context, which the workers of a process share: UCX's configuration, devices and registered memory.
+/// The UCX context, which the workers of an engine share: UCX's configuration, devices and registered memory.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -1,11 +1,11 @@
-/// The messages of the message path.
+/// The messages of the message protocol.
 ///
 /// The first message on a connection is the handshake, which proves that the origin has the target's secret
 /// (session.hpp); no other request is executed before. Then the origin's requests follow as a stream of
 /// numbered messages, each of which is answered: executed or failed, also if malformed. Requests and replies
-/// carry a token of the session; messages from unauthenticated peers, which do not know it, are dropped.
-/// Credit limits the data in flight: the cost of what an origin has sent and the target has not processed
-/// stays below the limit in the target's replies.
+/// carry a token of the session; messages from unauthenticated peers, which do not know the token, are
+/// dropped. Credit limits the data in flight: the cost of what an origin has sent and the target has not
+/// processed does not exceed the limit in the target's replies.
 ///
 /// Every message consists of a fixed header (the UCX active message's header) and a payload. All fields are
 /// in host byte order, which is the same throughout a job; the version changes with the layout. The payload
@@ -42,7 +42,7 @@ enum class RequestKind : std::uint8_t {
   put = 1,       ///< data: bytes for the layout
   get,           ///< no data; answered with data
   update,        ///< data: operand and operand2, as the operation requires; answered with data if it fetches
-  find_segment,  ///< answered with SegmentReply and, if there is a segment, the packed remote key
+  find_segment,  ///< answered with SegmentReply and, if the segment has one, the packed remote key
   key_dropped,   ///< answer to a revocation, with its `operation_id`
   stripe_lock,   ///< `stripes` are held for the messages of `operation_id` until `total` bytes are executed
   handshake,     ///< data: from make_handshake() (session.hpp); has neither position nor session
@@ -67,16 +67,16 @@ constexpr LockRequestKind lock_request_kind(LockRequest const& request) noexcept
   return request.overtakes ? LockRequestKind::overtaking : LockRequestKind::shared;
 }
 
-/// `operation` of a `lock_release`: `granted` for a lock that the agent has granted, `taken` for a lock
-/// that was acquired without the agent; in both cases waiting requests must be served.
+/// `operation` of a `lock_release`: `granted` for a lock that an answer has granted, `taken` for a lock that
+/// was acquired in shared memory (shared_lock.hpp); in both cases waiting requests must be served.
 enum class LockReleaseKind : std::uint8_t { granted, taken, count_ };
 
 enum RequestFlag : std::uint16_t {
   flag_atomic = 1,    ///< execute under the stripes of the memory that this message accesses
   flag_scale = 2,     ///< `scale` is valid
   flag_fetch = 4,     ///< update: answered with the previous elements
-  flag_held = 8,      ///< the stripes are held already: by the lock of `operation_id`, or by this process
-  flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` instead of waiting for the target's stripes
+  flag_held = 8,      ///< the stripes are held: by the `stripe_lock` of `operation_id`, or by the origin
+  flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` if the request would have to wait
   flag_shared = 32,   ///< stripe_lock: the memory is only read
   flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
   flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
@@ -134,14 +134,14 @@ struct WireRun {
 static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireRun) == sizeof(LayoutRun));
 
 enum class ReplyKind : std::uint8_t {
-  executed = 1,  ///< only `executed` is valid; with an `operation_id`, that whole operation is executed too
+  executed = 1,  ///< no payload; with an `operation_id`, that whole operation is executed
   data,          ///< payload: `bytes` bytes at `offset` of the operation `operation_id`
   failed,   ///< `offset` bytes of the operation `operation_id` (0: of some operation of `context`) were
             ///< not done because of `status`; payload: FailureReply
-  segment,  ///< payload: SegmentReply, then the packed remote key
+  segment,  ///< payload: SegmentReply, then the packed remote key, if there is one
   revoke,   ///< the segment with the number `operation_id`, at `offset`, must be dropped; answered with
             ///< `key_dropped`
-  granted,  ///< the lock of `operation_id` is held
+  granted,  ///< the stripes of the `stripe_lock` with this `operation_id` are held
   busy      ///< the request of `operation_id` was not executed: the same position may be sent again
 };
 
@@ -157,7 +157,7 @@ struct ReplyHeader {
   std::uint64_t operation_id;      ///< of the request; `revoke`: number of the segment
   std::uint64_t offset;
   std::uint64_t bytes;
-  std::uint64_t processed_cost;  ///< cost of all requests that are executed or rejected
+  std::uint64_t processed_cost;  ///< cost of all requests that are executed, rejected or answered `busy`
   std::uint64_t credit;          ///< cost that the origin may have in flight
   std::uint64_t lock_clock;      ///< logical time of the sender's locks
 };
@@ -168,8 +168,8 @@ static_assert(sizeof(ReplyHeader) == 80);
 /// the notice that the sender has rejected a message of the connection, and closes it.
 enum class Disconnect : std::uint8_t {
   request = 1,      ///< the sender has nothing in flight, and sends nothing until the answer arrives
-  accept,           ///< the receiver has nothing in flight either, and does not use the connection any more
-  reject,           ///< the connection stays open
+  accept,           ///< answer: the sender has nothing in flight either, and no longer uses the connection
+  reject,           ///< answer: the connection stays open
   message_rejected  ///< the connection ends: a message on it was not authentic. No answer follows
 };
 
@@ -284,7 +284,7 @@ CheckedRequest copy_of(CheckedRequest const& request, std::span<std::byte const>
                        std::byte* room) noexcept;
 
 /// Returns RequestHeader::session, which the sender claims, or 0 if the message is not a request of this
-/// version. Nothing else is read of a message from an unauthenticated peer.
+/// version. If the token is not 0 and belongs to no session, nothing else of the message is read.
 std::uint64_t session_of(std::span<std::byte const> header) noexcept;
 
 /// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills `out`

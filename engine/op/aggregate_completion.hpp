@@ -75,7 +75,7 @@ class AggregateCompletion {
   void record(Status status, AggregatedTarget const& target, LateError const& error) noexcept {
     Status none = Status::ok;
     if (!failed(status) || !status_.compare_exchange_strong(none, status, std::memory_order_relaxed)) return;
-    // Only one thread gets here. The thread that ends the last part calls the completion, which may read it.
+    // Only one thread gets here. The thread that ends the last part calls `whole_`, which may read `*first_`.
     if (first_ != nullptr) *first_ = {target, error};
   }
 

@@ -43,8 +43,8 @@ enum class OpFlags : std::uint32_t {
   element_atomic = 1u << 3,
   target_registered = 1u << 4,  ///< the caller vouches that the target memory lies in a segment
   /// Executed after every earlier operation of this thread with this flag on overlapping target memory,
-  /// whatever paths the two take and however many messages they are. Costs a wait if an operation that does
-  /// not travel as a message overlaps one that does, or if two UCX puts or gets overlap.
+  /// whatever protocols execute the two and however many messages they are. Costs a wait if an operation that
+  /// does not travel as a message overlaps one that does, or if two UCX puts or gets overlap.
   overlap_ordered = 1u << 5,
   /// issue() fails with Status::busy, without effects, instead of waiting for a lock that the stream to the
   /// target waits for (EngineLocks::acquire_in_stream).

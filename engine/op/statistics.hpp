@@ -1,4 +1,4 @@
-/// Counters of operations and bytes by path, and of messages.
+/// Counters of operations and bytes by protocol, and of messages.
 #pragma once
 
 #include <array>
@@ -69,11 +69,11 @@ class TrafficCounters {
 
 /// Counters for tests, diagnostics and the verbose report.
 struct Statistics {
-  std::size_t peers;                  ///< processes that this one has communicated with
-  std::size_t endpoints;              ///< UCX endpoints to other processes, for requests or answers
+  std::size_t peers;                  ///< processes whose address this one has read and not forgotten
+  std::size_t endpoints;              ///< UCX endpoints, for requests or answers
   std::size_t mapped_regions;         ///< regions of peers that are mapped into this process
   Traffic traffic;                    ///< with all processes
-  std::uint64_t messages_dropped;     ///< received messages from unauthenticated peers, or malformed ones
+  std::uint64_t messages_dropped;     ///< received and dropped, for example malformed or unauthenticated
   std::uint64_t requests_in_batches;  ///< requests sent in batches
 };
 

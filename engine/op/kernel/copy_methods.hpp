@@ -85,7 +85,8 @@ CopyTable merge(CopyTable const& first, CopyTable const& second) noexcept;
 /// Whether this processor has the method.
 bool is_available(CopyMethod method) noexcept;
 
-/// Makes all copies of the process follow `table`. Methods that are not available mean the C library.
+/// Makes all copies of the process that have at least min_table_copy_bytes bytes follow `table`. Methods that
+/// are not available mean the C library.
 void use_copy_methods(CopyTable const& table) noexcept;
 
 /// The method of a copy of at least min_table_copy_bytes bytes by the table in use.

@@ -60,8 +60,9 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
   }
 }
 
-/// Applies `f` to each pair of elements of a row. Goes from the end to the beginning, block by block, if in
-/// the other direction the stores would delay the loads (stores_delay_loads()).
+/// Applies `f` to each pair of elements of a row. Goes through a long row of numbers from the end to the
+/// beginning, block by block, if in the other direction the stores would delay the loads
+/// (stores_delay_loads()).
 template <typename T, typename F>
 inline void for_row(Unaligned<T>* a, Unaligned<T> const* b, std::size_t count, F f) noexcept {
   constexpr std::size_t block = 256 / sizeof(T);
@@ -137,8 +138,8 @@ struct Sum {
 };
 
 #ifdef __AVX512F__
-/// Stores a sequence of lines to a 4-byte-aligned address, so that all but the first and last store are
-/// cache-line-aligned.
+/// Stores a sequence of lines to a 4-byte-aligned address by cache-line-aligned stores, of which the first
+/// and the last are masked.
 class LineStream {
  public:
   explicit LineStream(void* to) noexcept
@@ -221,8 +222,8 @@ inline std::size_t update_lines(Unaligned<T>* target, Unaligned<T> const* b, Una
   return at;
 }
 
-/// Whether update_lines() is worthwhile: no choice of the first element aligns both streams of stores to
-/// cache lines.
+/// Whether update_lines() is possible and worthwhile: the row is long, and no choice of the first element
+/// aligns both streams of stores to cache lines.
 template <typename T>
 inline bool needs_lines(void const* target, void const* result, std::size_t count) noexcept {
   constexpr std::size_t shortest = 512;

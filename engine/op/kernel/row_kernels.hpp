@@ -55,7 +55,7 @@ struct KernelTable {
 /// A contiguous copy of at least 256 bytes.
 using CopyVectors = void (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
-/// The C library makes all shorter copies.
+/// Shorter copies do not use the table of methods.
 inline constexpr std::size_t min_table_copy_bytes = 2048;
 
 /// Copies at least min_table_copy_bytes bytes by the method that the table in use has for them

@@ -7,7 +7,7 @@
 namespace mpixrma::engine {
 
 enum class ElementType : std::uint8_t {
-  none = 0,  ///< untyped bytes; only replace and no_op
+  none = 0,  ///< untyped bytes; replace, no_op, and operations that compare for equality or combine bits
   int8,
   uint8,
   int16,
@@ -23,7 +23,7 @@ enum class ElementType : std::uint8_t {
   complex_double,
   complex_long_double,
   boolean,  ///< C bool, one byte
-  // Value and index; only minloc and maxloc. Padding of the C struct is a gap in the layout, not data.
+  // Value and index; replace, no_op, minloc, maxloc. Padding of the C struct is a gap of the layout, no data.
   float_int,
   double_int,
   long_int,

@@ -219,7 +219,7 @@ void update_contiguous(Reduction const& reduction, std::byte* target, PackedSide
 
 void update(Reduction const& reduction, UpdateSides const& sides, AtomicRegions const& places) noexcept {
   if (is_idle(reduction, sides.result)) return;
-  // An absent operand is replaced by the target's layout and is not read.
+  // The target and its layout stand for an absent operand, which is not read.
   bool const reads_origin = operand_count(reduction.operation) > 0;
   Layout const& origin_layout = reads_origin ? sides.origin_layout : sides.target_layout;
   PackedSides const pointers{reads_origin ? sides.origin : sides.target, sides.operand2, sides.result,

@@ -3,8 +3,9 @@
 ///
 /// As long as no single element of a granule of memory is updated, the CPU's atomics are not used there:
 /// updates hold the granule's stripe exclusively and may run at vector speed. The first update of a single
-/// element takes the stripe too, and switches the granule. From then on all updates there use the CPU's
-/// atomics, element by element, and need no stripe for that. A granule is never switched back.
+/// element (ElementUpdate::single) takes the stripe too, and switches the granule. From then on all updates
+/// there use the CPU's atomics, element by element, and need no stripe for that. A granule is never switched
+/// back.
 ///
 /// The modes are stored beside the stripes (engine/sync/stripes.hpp) and are also selected by address.
 /// Granules that share a mode share a stripe.
@@ -93,7 +94,7 @@ struct ElementUpdate {
   ElementType type;
   RemoteAddress begin;
   RemoteAddress end;
-  bool single = false;  ///< one element, by an operation that is not atomic as a whole
+  bool single = false;  ///< switches its memory: see is_single() (engine/sync/footprint.hpp)
 };
 
 /// Whether the atomicity of the elements requires the stripes of the range. `update` is contiguous.

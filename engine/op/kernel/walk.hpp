@@ -86,7 +86,7 @@ void for_lines(Grid<sides> const& grid, Pointers<sides> at, Rows rows) noexcept 
   }
 }
 
-/// The general case: the longest runs that are contiguous on all sides.
+/// The general case: runs that are contiguous on all sides.
 template <std::size_t sides, typename Rows>
 void for_runs(Pointers<sides> const& bases, std::array<LayoutCursor, sides> cursors, std::size_t bytes,
               Rows rows) noexcept {

@@ -52,8 +52,8 @@ inline constexpr std::size_t max_dimensions = 16;
 class OwnedLayout {
  public:
   OwnedLayout() = default;
-  /// Copies `layout` and normalises it to its shortest form: dimensions of count 1 dropped, adjacent blocks
-  /// and runs merged, a list of equally long and equally spaced runs converted to a dimension. The
+  /// Copies `layout` and shortens it: dimensions of count 1 are dropped, adjacent blocks and runs merged, and
+  /// a list of equally long and equally spaced runs that begins at offset 0 is converted to a dimension. The
   /// byte order is unchanged.
   explicit OwnedLayout(Layout const& layout);
 
