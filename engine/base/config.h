@@ -30,7 +30,8 @@ struct mpix_engine_config {
   size_t credit_bytes;          /**< maximum bytes in flight to a peer by messages; 0: default */
   size_t target_memory_bytes;   /**< maximum for operations that wait to be sent to one peer; 0: default */
   size_t process_memory_bytes;  /**< the same for all peers together, with unsent messages; 0: default */
-  size_t origins_memory_bytes;  /**< maximum bytes for requests of all origins at this process; 0: default */
+  size_t origins_memory_bytes;  /**< bytes for requests of all origins at this process, beside a fragment and
+                                   128 KiB for each origin; 0: default */
   size_t max_endpoints;         /**< connections to other processes before idle ones are closed; 0: default */
   size_t heap_bytes;            /**< granularity of memory taken from the system for segments; 0: default */
   int agent_poll_us;            /**< microseconds after the application's last poll before the

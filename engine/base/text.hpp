@@ -25,7 +25,8 @@ class BoundedText {
     return number + job;
   }
 
-  /// Adds a line. Once the maximum size is exceeded, adds a line that says so and then nothing more.
+  /// Adds a line, or a part of one. Once the maximum size is exceeded, adds a line that says so and then
+  /// nothing more.
   __attribute__((format(printf, 2, 3))) void add(char const* format, ...) {
     if (text_.size() > max_bytes_) return;
     char line[256];

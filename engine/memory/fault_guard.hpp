@@ -23,8 +23,8 @@ struct FaultRange {
 
 /// From the first admit_faults() in the outermost scope of a thread to the end of that scope, SIGSEGV and
 /// SIGBUS are unblocked in the thread. Costs nothing before, then one system call, and another one at the end
-/// if the thread had blocked them. No system call if the scope begins so soon after the end of one that found
-/// the signals unblocked that the thread cannot have blocked them since.
+/// if the thread had blocked them. Needs no system call if the previous scope left the signals unblocked and
+/// ended so recently that the thread cannot have blocked them since.
 class alignas(std::uintptr_t) FaultScope {
  public:
   FaultScope() noexcept;

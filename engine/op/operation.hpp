@@ -101,7 +101,7 @@ struct RmaOp {
   RemoteAddress target = 0;
   Layout target_layout;
   /// Counter at the target that is incremented when the operation has finished with the target memory; 0:
-  /// none. An aligned 64-bit word in memory that the target has allocated for communication.
+  /// none. An aligned 64-bit word in memory that the target has allocated for communication or exposed.
   RemoteAddress notify = 0;
   ExposedMemory exposed;  ///< exposures in which `target` and `notify` are offsets
   Completion* completion = nullptr;

@@ -52,9 +52,9 @@ inline constexpr std::size_t max_dimensions = 16;
 class OwnedLayout {
  public:
   OwnedLayout() = default;
-  /// Copies `layout` and shortens it: dimensions of count 1 are dropped, adjacent blocks and runs merged, and
-  /// a list of equally long and equally spaced runs that begins at offset 0 is converted to a dimension. The
-  /// byte order is unchanged.
+  /// Copies `layout` and normalises it: drops dimensions of count 1, merges adjacent blocks and runs, and
+  /// converts a list of equally long and equally spaced runs that begins at offset 0 to a dimension. The byte
+  /// order is unchanged.
   explicit OwnedLayout(Layout const& layout);
 
   Layout view() const noexcept { return {block_, dims_, runs_}; }
