@@ -21,8 +21,8 @@ struct PublishedRange {
   bool contains(RemoteAddress address) const noexcept { return address >= base && address - base < length; }
 };
 
-/// `generation_` is odd while the slot has content. It only grows, so a reader that finds the same odd value
-/// before and after has read one consistent state, and an old value never recurs.
+/// `generation_` is odd while the slot has content. It only grows, and an old value never recurs. So a reader
+/// that finds the same odd value before and after it reads the other members has read one consistent state.
 template <template <typename> class Atomic>
 class BasicRangeSlot {
  public:

@@ -76,7 +76,7 @@ enum RequestFlag : std::uint16_t {
   flag_scale = 2,     ///< `scale` is valid
   flag_fetch = 4,     ///< update: answered with the previous elements
   flag_held = 8,      ///< the stripes are held: by the `stripe_lock` of `operation_id`, or by the origin
-  flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` if the request would have to wait
+  flag_no_wait = 16,  ///< the origin holds stripes: `busy` instead of a wait for stripes or predecessors
   flag_shared = 32,   ///< stripe_lock: the memory is only read
   flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
   flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
