@@ -1,4 +1,4 @@
-/// The C interface except for communication.
+/// The C interface except for communication, notification and memory servers.
 #include <memory>
 #include <mutex>
 
@@ -71,7 +71,7 @@ struct CallName {
 };
 constexpr CallName rank_call(char const* name, int rank) noexcept { return {name, rank}; }
 
-/// As above, with error texts.
+/// As the other on(), with error texts.
 template <typename Call>
 int on(mpix_window_t* handle, CallName name, Call call) noexcept {
   int const error = on(handle, call);

@@ -30,7 +30,8 @@ int expose(Window& window, void* base, std::size_t bytes, RankEntry& mine) {
   return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(window, status);
 }
 
-/// Returns whether the memory belongs to another process and was obtained from another window.
+/// If the memory was obtained from another window and belongs to another process of `comm`, makes `mine`
+/// refer to that memory and returns true.
 bool find_alias(Window& window, MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine) {
   auto const found = MemoryAliases::find(memory.base, static_cast<std::size_t>(memory.size));
   if (!found || found->process == mine.process) return false;

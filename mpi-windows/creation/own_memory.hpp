@@ -10,7 +10,8 @@ namespace mpixrma::windows {
 
 /// Allocates the counters and the lock that other processes use for synchronisation.
 int make_control(Window& window, RankEntry& mine);
-/// Allocates or exposes the memory of this process.
+/// Allocates this process's memory, unless the program passes memory, and exposes it. Passed memory of
+/// another process is not exposed again: `mine` refers to the existing exposure.
 int make_memory(Window& window, MPI_Comm comm, mpix_window_memory& memory, RankEntry& mine);
 /// Whether one process allocates the memory of all.
 bool shares_one_allocation(Window const& window) noexcept;

@@ -58,9 +58,9 @@ bool all_map(RankTable const& table, std::uint32_t grants) {
   return grants != 0 && table.begin() != table.end() && std::ranges::all_of(table, maps);
 }
 
-/// Collective: the first process creates the window, the others join. If all processes already map the
-/// grants, joining cannot fail and needs no agreement. The call note_mapped(0) discards that state first, so
-/// that no process relies on it after a failure.
+/// Collective: the first process creates the window or connects to it, the others join. If all processes
+/// already map the grants, joining cannot fail and needs no agreement. The call note_mapped(0) discards the
+/// record of mapped grants first, so that no process relies on the record after a failure.
 template <typename Make>
 int share_nam(Window& window, MPI_Comm comm, Make make) {
   int rank = 0;

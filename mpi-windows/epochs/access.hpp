@@ -5,8 +5,8 @@
 
 namespace mpixrma::windows {
 
-/// Opens the target at the first operation of an epoch. If its post or its lock has not arrived, the target
-/// is queued: operations must be enqueued. Local. Returns an error class.
+/// Opens the target at the first operation of an epoch. If the target's post or lock has not arrived, the
+/// target is queued: operations must be enqueued. Local. Returns an error class or code.
 int begin_access(Window& window, int rank, Target** target);
 /// Completes the access epoch at all its targets.
 int complete_opened(Window& window);

@@ -13,7 +13,7 @@ int complete_parts(Window& window, Target& target);
 
 int complete_messages(Window& window, Target& target) {
   // Waits for the operations that are outstanding now. If other threads issue more meanwhile, clear() leaves
-  // `outstanding` set, so that those operations are waited for too.
+  // `outstanding` set, so that the next completion waits for the later operations.
   std::uint64_t const sequence = target.outstanding.get();
   if (target.memory == nullptr) {
     int const error = complete_parts(window, target);

@@ -22,8 +22,8 @@ int complete_all(Window& window);
 int complete_locally(Window& window, Target& target);
 /// Removes all late errors of the window and returns the first one, or MPI_SUCCESS.
 int take_failures(Window& window);
-/// After a synchronisation, all operations and signals of the window are executed, also those whose
-/// acknowledgement has not arrived: the end of a target is no failure of them.
+/// Called after a synchronisation, when all operations and signals of the window are executed, even those
+/// whose acknowledgement has not arrived: from here on, the end of a target process is no failure of them.
 void forget_executed(Window& window);
 
 }  // namespace mpixrma::windows

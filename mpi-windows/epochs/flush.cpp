@@ -13,8 +13,8 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Finds the target of a call in a passive-target epoch. `*used` is nullptr if no operation of the epoch has
-/// accessed the target.
+/// Finds the target of a call in a passive-target epoch. `*used` is nullptr if neither a lock call nor an
+/// operation of the epoch has opened the target.
 int find_locked_target(Window const& window, int rank, Target** used) noexcept {
   if (!window.processes.contains(rank)) return MPI_ERR_RANK;
   *used = window.targets.find_used(rank);
@@ -45,8 +45,8 @@ int order_target(Window& window, Target& target) {
   return order_now(window, target);
 }
 
-/// Queues a call that adds a part to `aggregate` for each process with outstanding operations, and then calls
-/// `completion`, which keeps the aggregate open until then.
+/// Enqueues a call that adds a part to `aggregate` for each process with outstanding operations, and then
+/// calls `completion`, which keeps the aggregate open until then.
 void watch(Window& window, Target& target, Level level, engine::AggregateCompletion& aggregate,
            engine::Completion& completion) try {
   auto const begin = [=, &aggregate, &completion](Window& issuer, Target& opened, engine::Status access) {

@@ -94,8 +94,9 @@ bool has_issued_all(Target const& target) {
   return is_empty || target.access.load(std::memory_order_relaxed) != EpochAccess::queued;
 }
 
-/// If all calls are issued, takes the failure and opens the target. Holds Queues::lock throughout, because
-/// another thread might otherwise add a call that nobody issues. Returns false if some calls are not issued.
+/// If all calls are issued, takes the failure and, unless access was refused, opens the target. Holds
+/// Queues::lock throughout, because another thread might otherwise add a call that nobody issues. Returns
+/// false if some calls are not issued.
 bool end_queue(Target& target, int* error) {
   TargetQueue& queue = *target.queue;
   std::lock_guard const held(queues().lock);

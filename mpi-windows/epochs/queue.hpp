@@ -26,9 +26,10 @@ int serve_queue(Window& window, Target& target);
 /// Issues the queued calls of all windows that may be issued. Not to be called while the thread holds
 /// stripes. Returns the number of calls.
 int serve_queues();
-/// Whether all calls in the queue are issued.
+/// Whether the awaited event has occurred and all calls in the queue are issued.
 bool is_drained(Target const& target);
-/// Waits until all calls in the queue are issued. Returns their first failure, or that of the lock.
+/// Waits until the awaited event has occurred and all calls in the queue are issued. Returns the first
+/// failure of a call, or that of the lock.
 int wait_for_queue(Window& window, Target& target);
 /// As above, for all targets.
 int wait_for_queues(Window& window);

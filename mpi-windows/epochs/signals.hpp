@@ -9,8 +9,8 @@
 
 namespace mpixrma::windows {
 
-/// Polls a local counter for as long as processes of this host usually take to raise it. Only a single test
-/// if some process raises counters by messages.
+/// Polls a local counter for as long as processes of this host usually take to raise it. Tests only once if
+/// some process raises counters by messages, and not at all if waits yield the processor.
 template <typename Predicate>
 bool poll_briefly(Window& window, Predicate done) {
   constexpr unsigned quick_spins = 256;

@@ -25,7 +25,7 @@ bool can_release_in_place(Window const& window, Target const& target) noexcept {
 }
 
 /// Releases the lock by the general path, behind the operations issued under it. The caller waits for the
-/// completion of operations sent as messages.
+/// completion of messages to the process that has the lock.
 __attribute__((noinline)) int release_behind_operations(Window& window, Target& target) {
   Lock const held = std::exchange(target.lock, Lock::none);
   if (held == Lock::none || held == Lock::unchecked) {

@@ -10,13 +10,15 @@ namespace mpixrma::windows {
 /// Acquires the lock in the common case: the lock word is mapped and the lock is free.
 bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held);
 int wait_for_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send);
-/// Waits until the lock is acquired. `send`: when to send the request if it travels in the message stream.
+/// Acquires the lock. Does not wait if the request travels in the message stream, where later operations
+/// follow it; `send` is the time at which such a request is sent.
 inline int take_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   window.engine.locks.finish_pending();
   return try_lock(window, target, mode, held) ? MPI_SUCCESS : wait_for_lock(window, target, mode, send);
 }
-/// Requests the lock. Sets `*awaited` if the lock has not been granted when the call returns.
+/// Requests the lock. Sets `*awaited` if operations must wait for the grant; those that follow a request in
+/// the message stream need not.
 int request_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send,
                  Awaited* awaited);
 /// Waits until the target has received the request: a free lock has been granted by then. Returns whether the

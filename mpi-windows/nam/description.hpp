@@ -15,7 +15,7 @@ struct NamGrantPart {
   nam::Locator grant;
   std::uint64_t control = 0;  ///< as in NamGrant; 0: the sender does not map the grant
   std::string secret;         ///< server's secret in hexadecimal digits; empty: each process has its own
-  nam::WindowInfo window;     ///< identifier, port, slot, generation and regions
+  nam::WindowInfo window;     ///< identifier, port, ownership, slot, generation and regions
 };
 
 struct NamDescription {

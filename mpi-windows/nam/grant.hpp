@@ -42,7 +42,8 @@ class NamGrant {
   /// Identifies the control memory on this host.
   std::uint64_t control() const noexcept { return control_; }
 
-  /// Returns a descriptor for the locks of one more window of this process; each window has its own.
+  /// Returns the control memory by whose descriptor one more window at the slot acquires locks. No two
+  /// windows at a slot share a descriptor.
   std::shared_ptr<nam::SharedControl const> locks_for(nam::SharedControl::Slot slot);
   void give_back_locks(nam::SharedControl::Slot slot);
 

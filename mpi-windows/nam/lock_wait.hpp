@@ -1,6 +1,6 @@
 /// Waits for locks at a memory server (docs/decisions/0010-queued-locks.md).
 ///
-/// A lock request first acquires the turn; an exclusive request keeps the turn until it releases the lock. A
+/// A lock request first acquires the turn; an exclusive request keeps the turn until the lock is released. A
 /// shared request of a process that holds other locks proceeds without the turn once its overtake delay is
 /// over: the holder of the turn may be waiting, directly or indirectly, for these locks.
 #pragma once

@@ -28,8 +28,8 @@ class GrantRegistry {
     return known != grants_.end() && is_open(known->second) ? known->second : nullptr;
   }
 
-  /// Returns the object of the locator if it satisfies `fits`, or else the result of `open`, whose exceptions
-  /// pass through.
+  /// Returns the object of the locator if its session is open and `fits` accepts the object, or else the
+  /// result of `open`, whose exceptions pass through.
   template <typename Predicate, typename Open>
   std::shared_ptr<Grant> find_or_open(nam::Locator const& locator, Predicate fits, Open open) {
     std::lock_guard const held(lock_);

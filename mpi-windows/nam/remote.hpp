@@ -24,7 +24,7 @@ class RemoteGrant : public NamSession {
   static std::string name_of(nam::Locator const& locator) { return NamGrant::name_of(locator); }
   /// Returns the object of the locator, cached or new.
   static std::shared_ptr<RemoteGrant> of(nam::Locator const& locator);
-  /// Returns the cached object, or nullptr.
+  /// Returns the cached object if its session is open, or nullptr.
   static std::shared_ptr<RemoteGrant> known(nam::Locator const& locator);
 
   /// Address of the engine of the process that has the memory.

@@ -48,7 +48,7 @@ struct NamConnectOptions {
 
 /// How a process joins a window that another process of the job has described.
 struct NamJoinOptions {
-  bool is_mapped;  ///< last_mapping_id() of this process equals mapping_id() of the other process's window
+  bool is_mapped;  ///< last_mapping_id() of every process equals mapping_id() of the described window
   bool encrypt = false;  ///< as in NamHints
 };
 
@@ -57,7 +57,7 @@ struct NamSettings {
   std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
   std::uint64_t private_bytes = 1u << 30;  ///< size of a private server for the job, used without a grant
   std::string interfaces;      ///< interfaces on which processes of other hosts reach the private server
-  std::string rdma = "never";  ///< their use of UCX put and get: never, auto, always, emulated
+  std::string rdma = "never";  ///< UCX put and get by processes of other hosts: as in mpix-namd
 };
 void set_nam(NamSettings const& given);
 
@@ -105,7 +105,7 @@ class NamWindow {
   /// Joins the window that another process of the job has serialised by description().
   static std::unique_ptr<NamWindow> join(std::string const& description, NamJoinOptions how);
 
-  /// mapping_id() of the most recent window that all of its processes have joined.
+  /// mapping_id() of the most recent window that all of its processes have joined; 0 after a failed creation.
   static std::uint32_t last_mapping_id() noexcept;
   static void note_mapped(std::uint32_t grants) noexcept;
 
@@ -145,7 +145,7 @@ class NamWindow {
   NamWindow() = default;
 };
 
-// Names of persistent windows. Throw NamError: MPI_ERR_NAME if a name is taken or does not exist.
+// Persistent windows by port or name. Throw NamError: MPI_ERR_NAME if a name is taken or does not exist.
 int nam_ranks(std::string const& port, bool follow);
 void nam_publish(std::string const& name, std::string const& port);
 void nam_unpublish(std::string const& name, std::string const& port);

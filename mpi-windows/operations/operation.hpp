@@ -50,7 +50,7 @@ class Side {
   AbsoluteBuffer absolute_;
 };
 
-/// Finds the target of an operation, and opens its epoch if necessary. Returns an error class.
+/// Finds the target of an operation, opening the target if necessary. Returns an error class or code.
 inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
   if (request != nullptr && !window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
   *target = window.targets.find_open(rank);
@@ -102,8 +102,9 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
   return MPI_SUCCESS;
 }
 
-/// Executes an operation by load and store if its memory is mapped and its flags require no more than atomic
-/// elements. `operation` then refers to the target memory by address. Returns false if nothing was done.
+/// Executes an operation without notification by load and store if its target memory is mapped. The flags of
+/// the operation require no more than atomic elements. `operation` then refers to the target memory by
+/// address. Returns false if nothing was done.
 inline bool try_load_store(Window const& window, Target const& target, engine::RmaOp& operation) {
   if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();
@@ -134,8 +135,8 @@ inline engine::Issued issue_to_engine(Window& window, Target& target, engine::Rm
   return issued;
 }
 
-/// Issues an operation by load and store, to the parts of a striped region, or to the engine. Sets the
-/// context and the completion of the operation. Returns an error class.
+/// Issues an operation by load and store, by issue_striped(), or to the engine. Sets the context and the
+/// completion of the operation. Returns an error class or code.
 inline int issue_operation(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
   engine::Recorder* const recorder = target.is_traced ? window.engine.direct_recorder() : nullptr;
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;

@@ -15,7 +15,7 @@ using engine::LayoutCursor;
 using engine::LayoutRun;
 using engine::OwnedLayout;
 
-/// Number of runs of one side that are split at a time.
+/// About this number of runs at the target, counted after the split, are collected at a time.
 constexpr std::size_t max_runs = 1u << 16;
 
 /// A part of one side of an operation: contiguous runs in the order of the data.

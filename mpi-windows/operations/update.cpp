@@ -21,7 +21,7 @@ struct UpdateCall {
   mpix_window_buffer const* result;
   mpix_window_place const* target;
   int notification = no_notification;
-  /// Name of a call on one element; null: the name follows from `result` and `notification`.
+  /// Name of a call on one element; null: the name follows from the other arguments.
   char const* name = nullptr;
 
   char const* name_with(MPI_Request const* request) const noexcept {
@@ -104,7 +104,8 @@ inline bool try_one_word(Elements const& element, ReduceOp operation, void const
          try_word<std::uint32_t>(element, operation, operand, operand2, result);
 }
 
-/// Updates one element and fetches its previous value. Returns its bytes; 0 if nothing was done.
+/// Updates one element and fetches its previous value. Returns the size of the element in bytes; 0 if nothing
+/// was done.
 template <Lookup lookup = Lookup::usual>
 inline std::size_t try_fetch(Window& window, ReduceOp operation, void const* operand, void const* operand2,
                              void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
@@ -113,8 +114,8 @@ inline std::size_t try_fetch(Window& window, ReduceOp operation, void const* ope
   return done ? element.bytes : 0;
 }
 
-/// Accumulates elements of types without CPU atomics while it holds their stripes. Returns false for other
-/// types, or if the stripes are not free at once.
+/// Accumulates elements of types without CPU atomics while it holds their stripe. Returns false for other
+/// types, for elements in several stripes, or if the stripe is not free at once.
 inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp operation,
                           void const* origin) noexcept {
   ElementType const type = elements.type->flat().element;
@@ -189,8 +190,8 @@ std::size_t try_contiguous(Window& window, UpdateCall const& call) noexcept {
   return done ? bytes : 0;
 }
 
-/// While a trace is written, calls `attempt`, which executes an update by load and store and returns its
-/// bytes, and records the update. Returns false if nothing was done.
+/// While a trace is written, calls `attempt` and records the update. `attempt` executes an update by load and
+/// store, and returns the number of bytes that were updated. Returns false if nothing was done.
 template <typename Attempt>
 inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
   engine::Recorder* const recorder = window.engine.direct_recorder();

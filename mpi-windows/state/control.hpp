@@ -1,4 +1,4 @@
-/// Control memory, in which processes signal that they have reached a point. It contains only monotonic
+/// Control memory, in which processes signal that they have reached a point. The signals are monotonic
 /// counters, so a waiting process knows the value to wait for.
 #pragma once
 
@@ -20,8 +20,8 @@ constexpr unsigned barrier_rounds(int ranks) noexcept {
   return static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks) - 1));
 }
 
-/// The layout of a process's control memory. Offsets are in bytes; fields written by different processes are
-/// on different cache lines.
+/// The layout of a process's control memory. Offsets are in bytes; each counter of arrivals has its own cache
+/// line, because a different process raises each.
 struct ControlLayout {
   static constexpr std::size_t line = 64;
   static constexpr std::uint64_t no_table = 1;

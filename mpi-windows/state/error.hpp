@@ -21,7 +21,8 @@ inline int class_of(engine::Status status) noexcept {
 /// Returns the first failure of two parts of a call, or MPI_SUCCESS.
 inline int first_of(int earlier, int later) noexcept { return earlier != MPI_SUCCESS ? earlier : later; }
 
-/// The reason why this thread's most recent window creation failed; MPI_SUCCESS if there is none.
+/// The reason why this thread's most recent window creation, or call of a memory server, failed; MPI_SUCCESS
+/// if there is none.
 struct Refusal {
   int error_class = MPI_SUCCESS;
   std::string text;

@@ -36,7 +36,7 @@ char const* truth(bool value) noexcept { return value ? "true" : "false"; }
 constexpr char order_overlapping[] = "overlapping";
 constexpr char order_none[] = "none";
 
-/// Whether the value is `none` or a list of the four orders.
+/// Whether the value is `none` or a list of any of the four orders, separated by commas.
 bool is_ordering(std::string_view value) noexcept {
   if (value == "none") return true;
   while (!value.empty()) {

@@ -3,9 +3,9 @@
  * the calls of MPI. Plain C.
  *
  * Each function implements the MPI call of its name without the host's part: handles are valid, counts are
- * not negative, and MPI_PROC_NULL is handled by the host. Functions return MPI_SUCCESS or an error class,
- * which the host passes on to the window's error handler; a call that fails, except mpix_window_free, leaves
- * the window unchanged.
+ * not negative, and MPI_PROC_NULL is handled by the host. Functions return MPI_SUCCESS, or an error class or
+ * code, which the host passes on to the window's error handler. A call that is rejected leaves the window
+ * unchanged; a call that reports the failure of an earlier operation takes effect nevertheless.
  * Functions may be called from any thread that MPI's thread level allows, between mpix_host_offer() of an
  * engine and the end of that engine.
  */
@@ -24,8 +24,8 @@ typedef struct mpix_window mpix_window_t;
 /** Verbosity on stderr: 0 errors only, 1 also window creation, 2 also the protocol to each rank. */
 void mpix_windows_set_verbose(int level);
 
-/** Issues queued operations whose lock or post has arrived. Called when the program makes progress in MPI;
- * not to be called while the engine waits. Returns the number of operations. */
+/** Issues queued calls whose lock or post has arrived. Called when the program makes progress in MPI; not to
+ * be called while the engine waits. Returns the number of calls issued. */
 int mpix_windows_progress(void);
 
 /** Default order of operations of one origin to one target, for later windows whose info object lacks the key
@@ -97,8 +97,8 @@ void mpix_window_end_epochs(mpix_window_t* window);
  * flavour. */
 const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value);
 
-/** Number of targets: the size of the communicator, except for a dynamic window with the hint
- * deep_win_port_name, which is connected to an existing window. */
+/** Number of targets: the size of the communicator, except for a window that was created as dynamic with the
+ * hint deep_win_port_name, which is connected to an existing window. */
 int mpix_window_ranks(const mpix_window_t* window);
 /** Memory of a target. MPI_ERR_RANK; MPI_ERR_RMA_FLAVOR for dynamic windows. */
 int mpix_window_region(const mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit);

@@ -1,5 +1,5 @@
-/// Calls on a target that may not be accessed yet, because its post or its lock has not arrived. They wait in
-/// a queue of the target and are issued in their order.
+/// Calls on a target that may not be accessed yet, because its post or its lock has not arrived. The calls
+/// wait in a queue of the target and are issued in order.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class QueuedCall {
   QueuedCall(QueuedCall const&) = delete;
   QueuedCall& operator=(QueuedCall const&) = delete;
 
-  /// Called once, without locks. If the target's lock was refused, `access` is its failed status, and nothing
-  /// may be issued. Returns an error code, which the next completion at the target reports.
+  /// Called once, without locks. If access to the target was refused, `access` is the failed status, and
+  /// nothing may be issued. Returns an error code, which the next completion at the target reports.
   virtual int issue(Window& window, Target& target, engine::Status access) = 0;
 };
 

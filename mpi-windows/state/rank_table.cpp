@@ -10,7 +10,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Returns the difference of the identities of neighbouring ranks, if it is constant.
+/// Returns the difference between the identities of ranks 1 and 0; 0 if one of them is unknown.
 std::uint64_t process_step(MPI_Comm comm) {
   std::uint64_t first = 0;
   std::uint64_t second = 0;

@@ -19,7 +19,7 @@ class Window;
 struct RequestCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
-  std::uint32_t context = 0;              ///< of the window, which reports a failure if no caller waits
+  std::uint32_t context = 0;              ///< of the window, which reports the failure of a freed request
   engine::Status status = engine::Status::ok;
   int error = MPI_SUCCESS;         ///< error code of the failure, if `status` does not give it
   ReportedTarget subject;          ///< describes the operation in error texts

@@ -9,7 +9,7 @@ namespace mpixrma::windows {
 
 class Spinlock {
  public:
-  /// `threads`: whether there can be concurrency; otherwise the lock costs nothing.
+  /// `threads`: whether there can be concurrency; otherwise lock() does nothing.
   explicit Spinlock(bool threads) noexcept : threads_(threads) {}
 
   void lock() noexcept {

@@ -43,7 +43,7 @@ struct Target {
   std::atomic<EpochAccess> access{EpochAccess::closed};
   /// The rank's memory if loads and stores can access it, else of length 0.
   engine::ExposedView view;
-  engine::StripeTable* stripes = nullptr;  ///< null if not accessible by load and store
+  engine::StripeTable* stripes = nullptr;  ///< stripes of the memory; null if they are not mapped
   /// The process that has the memory, to which all operations go; null for memory at a server that is mapped,
   /// striped, or accessed by requests.
   engine::Peer* memory = nullptr;
@@ -58,11 +58,11 @@ struct Target {
   engine::ExposureId control_exposure{};
   std::uint32_t lock_id = 0;
   std::uint64_t lock_asked_after = 0;  ///< as in HeldLocks::describe
-  Lock lock = Lock::none;              ///< mode; the window's lock protects it and the members below
-  std::uint64_t granted = 0;           ///< from note_granted() if the rank's agent granted the lock; else 0
+  Lock lock = Lock::none;              ///< mode; set by the thread that acquires or releases it
+  std::uint64_t granted = 0;           ///< from note_granted() if the rank's agent grants the lock; else 0
   bool in_group = false;               ///< member of the current access epoch of MPI_Win_start
   std::uint8_t posts_seen = 0;
-  std::size_t open_index = 0;  ///< index among the open targets
+  std::size_t open_index = 0;  ///< index among the open targets; the epoch's lock protects it
   /// The lock word if the lock is acquired and released by load and store, else null.
   engine::SharedLock* lock_word = nullptr;
 

@@ -47,7 +47,7 @@ class TargetTable {
     return known != nullptr && known->access.load(std::memory_order_acquire) == EpochAccess::open ? known
                                                                                                   : nullptr;
   }
-  /// Returns the target for `rank` if an operation of the epoch has accessed it; else nullptr.
+  /// Returns the target for `rank` if it is open or queued; else nullptr.
   Target* find_used(int rank) const noexcept {
     Target* const known = find(rank);
     return known != nullptr && known->access.load(std::memory_order_acquire) >= EpochAccess::queued ? known

@@ -6,8 +6,8 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// The generation of this process's own memory when the engine has no view of it. It never changes, because
-/// the memory lives as long as the window.
+/// The generation of this process's own memory if the engine has no view of that memory. The generation never
+/// changes, because the memory lives as long as the window.
 constinit std::atomic<std::uint64_t> const always_there{0};
 
 bool use_piece(Window& window, Target& target, NamPiece const& piece) {

@@ -15,8 +15,8 @@ struct Window;
 void begin_reporting(Window& window);
 void end_reporting(std::uint32_t context) noexcept;
 
-/// Stores the failure: in the engine if the window still reports failures, whose next synchronisation with
-/// the target then looks for it; else for print_unreported().
+/// Stores the failure. If the window still reports failures, the engine stores it, and the window's next
+/// synchronisation with the target looks for it; else it is stored for print_unreported().
 void keep_unreported(std::uint32_t context, engine::LateError const& error) noexcept;
 
 /// Prints one line about failures that no window has reported. Called in MPI_Finalize.

@@ -121,8 +121,9 @@ Target* Communicator::make_target(int rank) {
 MPIX_RMA_Attributes Communicator::attributes() {
   std::lock_guard const held(attributes_lock_);
   while ((attribute_word() & attributes_outdated) != 0) {
-    // Sequentially consistent, as are the accesses below and in outdate_attributes(): either this loop sees
-    // that a change was counted, or outdate_attributes() sets its mark after the word is stored here.
+    // Sequentially consistent, as are the store and the load below and the accesses in outdate_attributes():
+    // either this loop sees that a change was counted, or outdate_attributes() sets its mark after the word
+    // is stored here.
     auto const changes = attribute_changes_.load(std::memory_order_seq_cst);
     attributes_ = read_attributes(handle());
     attribute_word_.store(attributes_.set, std::memory_order_seq_cst);

@@ -139,7 +139,7 @@ class MPIX_INTERNAL_API Communicator {
   std::atomic<std::uint32_t> context_{0};
   std::atomic<std::uint64_t> attribute_word_{0};
   std::atomic<std::uint32_t> attribute_changes_{0};
-  std::mutex retiring_lock_;  ///< while it is held, an open state keeps its targets
+  std::mutex retiring_lock_;  ///< while it is held, a state with a context keeps its targets
   std::mutex attributes_lock_;
   MPIX_RMA_Attributes attributes_{};  ///< the values of the attributes
   Counters counters_;

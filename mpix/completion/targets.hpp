@@ -8,7 +8,7 @@
 namespace mpixrma {
 
 /// The common part of these calls: applies `one` to the target of a valid rank, or `all` to the communicator.
-/// Both return MPI error codes. `none` is the result for MPI_PROC_NULL.
+/// Both return MPI error codes. `none` returns the result for MPI_PROC_NULL.
 template <typename One, typename All, typename None>
 int for_targets(char const* call, MPI_Comm const* comm, int rank, One one, All all, None none) {
   Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;

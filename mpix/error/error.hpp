@@ -1,4 +1,4 @@
-/// The only module that converts failures to MPI error codes and calls error handlers.
+/// Conversion of failures to MPI error codes, and calls of the communicators' error handlers.
 #pragma once
 
 #include <mpi.h>
@@ -21,9 +21,9 @@ struct Site {
 /// The parts of an operation that its error text names.
 struct Subject {
   int rank = MPI_PROC_NULL;
-  std::uint64_t address = 0;  ///< if not 0, `process` and the members below are set
+  std::uint64_t address = 0;  ///< 0: the text names no memory
   std::size_t bytes = 0;
-  std::uint64_t process = 0;      ///< engine's identity of the rank
+  std::uint64_t process = 0;      ///< engine's identity of the rank; set if `bytes` is not 0
   bool contiguous = true;         ///< whether the target memory is contiguous
   char const* missing = nullptr;  ///< text for a Status::bad_address that does not mean target memory
 };

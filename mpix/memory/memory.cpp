@@ -137,7 +137,7 @@ std::vector<std::intptr_t> exchange_bases(MPI_Comm comm, void* base, int error_c
 struct CollectiveAllocation {
   void* own = nullptr;
   Failure failed;                    ///< why this rank failed
-  std::vector<std::intptr_t> bases;  ///< as of exchange_bases()
+  std::vector<std::intptr_t> bases;  ///< as returned by exchange_bases()
 };
 
 /// Sent instead of a base by a rank that waits for an address at which all ranks allocate.
@@ -290,7 +290,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
   LateFailure late;
   (void)complete_all(*state, &late);
   failed = late_failure(late);
-  PMPI_Barrier(site.comm);  // afterwards no process has operations in flight
+  PMPI_Barrier(site.comm);  // afterwards no operation through the communicator is in flight
   if (base != nullptr) {
     Status const freed = free_user_allocation(base);
     if (engine::failed(freed) && !failed) failed = failure(class_of(freed), not_allocated, base);

@@ -16,7 +16,7 @@ std::mutex lock;
 std::map<MPI_Comm, NamConnection> connections;
 std::atomic<std::size_t> connection_count{0};
 
-/// Copies the communicator of the processes of `comm` without its attributes.
+/// Returns a communicator of the processes of `comm`, without the attributes of `comm`.
 MPI_Comm copy_of(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
   int rank = 0;

@@ -1,4 +1,4 @@
-/// Names of persistent windows, which their server stores; all others are forwarded to MPI.
+/// Names of persistent windows, which their server stores; calls for all other names are forwarded to MPI.
 #include "include/mpix_rma.h"
 #include "mpix/error/exception.hpp"
 #include "mpix/nam/connection.hpp"

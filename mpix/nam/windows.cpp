@@ -53,8 +53,8 @@ int raise_on(MPI_Win win, char const* call, Failure const& failure) {
   return code;
 }
 
-/// Raises the component's specific error, because Open MPI reports the same error for every failed window
-/// creation.
+/// Creates a window by `make`. On failure raises the component's specific error, because Open MPI reports the
+/// same error for every failed window creation.
 template <typename Make>
 int make_window(Site const& site, MPI_Win* win, Make make) {
   int code = MPI_SUCCESS;
@@ -154,7 +154,7 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   if (comm == MPI_COMM_NULL) return raise_unusable(call, &comm);
   if (!can_create_windows()) return raise_without_windows({call, comm});
   if (win == nullptr) return raise({call, comm}, MPI_ERR_ARG, "win is a null pointer");
-  // Checked by all processes together, because MPI would reject them only at the process that passes them.
+  // All processes check together, because MPI would reject an argument only at the process that passes it.
   Failure const wrong = check_region(size, disp_unit);
   if (Verdict const verdict = agree_on_class(comm, wrong.error_class); verdict.error_class != MPI_SUCCESS)
     return raise_agreed({call, comm}, wrong, verdict);

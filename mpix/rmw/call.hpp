@@ -43,13 +43,13 @@ inline std::size_t alignment_of(engine::ElementType type) noexcept {
   return std::min<std::size_t>(element & -element, sizeof(std::uint64_t));
 }
 
-/// Executes a call on mapped memory if its attributes need no extra work there, its target is known and its
-/// arguments are valid. Returns false in every other case, without side effects; the caller must then check
-/// all arguments.
+/// Executes a call on mapped memory if the direct path satisfies its attributes, its target is known and its
+/// arguments are valid; not for a single word, whose target rmw_general_path() caches. Otherwise returns
+/// false, without side effects; the caller must then check all arguments.
 bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
 
-/// Executes any call, and caches its target for the next one. Returns an error code after the communicator's
-/// error handler was called.
+/// Executes any call, and caches the target of an update of one mapped word for the next call. Returns an
+/// error code after the communicator's error handler was called.
 int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& communicator);
 
 }  // namespace mpixrma

@@ -1,5 +1,5 @@
 /// Makes Open MPI find the component. A constructor does this before MPI_Init, because Fortran's MPI_INIT
-/// does not call a C wrapper. The user's settings are extended, never replaced.
+/// does not call a C wrapper. The user's settings are extended, and missing directories removed.
 #include <dlfcn.h>
 #include <mpi.h>
 

@@ -14,7 +14,7 @@ namespace mpixrma {
 enum class Readiness { ready, not_initialised, finalised, no_host, forked };
 
 #ifdef OPEN_MPI
-/// Runs automatically before main().
+/// Runs automatically when the library is loaded.
 void make_component_known();
 
 /// Returns the reason why Open MPI has not started the component, as the second half of a sentence.
@@ -31,7 +31,7 @@ MPIX_INTERNAL_API bool is_forked() noexcept;
 /// Initialises the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 
-/// Whether prepare() has returned ready before.
+/// Whether prepare() has returned ready and MPI_Finalize has not begun.
 bool is_prepared() noexcept;
 
 /// Opens the engine of this process if it has none, because the library was loaded after MPI_Init. Called

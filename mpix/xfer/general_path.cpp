@@ -14,7 +14,8 @@ namespace mpixrma {
 
 namespace {
 
-/// A null address (MPI_BOTTOM) is valid only with absolute displacements: not if data are in the first page.
+/// Whether the address is null and data would be in the first page. A null address (MPI_BOTTOM) is valid only
+/// with absolute displacements.
 bool is_null_buffer(void const* address, std::uintptr_t base, Layout const& layout) noexcept {
   constexpr std::intptr_t page = 4096;
   if (address != nullptr || layout.size() == 0) return false;

@@ -88,6 +88,7 @@ inline std::optional<MappedList> find_mapped(Target& target, SegmentList const& 
 }
 
 /// As try_direct_accumulate(), for all segments of a list: the stripes of the whole range are locked once.
+/// Returns false also if element_atomic is set and the CPU has atomics for the element type.
 inline bool try_direct_accumulate_list(Target& target, engine::Reduction const& reduction,
                                        SegmentList const& list) noexcept {
   bool const locked = reduction.element_atomic;

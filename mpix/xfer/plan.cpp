@@ -1,4 +1,4 @@
-/// Plans: the checks of a series of transfers are made once.
+/// Plans: series of transfers. The direct path relies on the checks that MPIX_RMA_Plan_create has made.
 #include <cstring>
 #include <memory>
 #include <new>

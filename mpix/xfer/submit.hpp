@@ -1,4 +1,4 @@
-/// The last step that all operations share: wait, return a request, or leave the completion to Complete.
+/// The last step that all operations share: wait, return a request, or leave it to MPIX_RMA_Complete to wait.
 #pragma once
 
 #include "include/mpix_rma.h"

@@ -99,8 +99,8 @@ ThreadCache* writable_thread_cache() noexcept;
 /// Clears the thread's cache. Async-signal-safe.
 void clear_thread_cache() noexcept;
 
-/// Returns the cached target of the thread's latest operation with these arguments; nullptr if the latest one
-/// had other arguments or handles were freed since.
+/// Returns the cached target of the thread's latest operation with these arguments; nullptr if another
+/// operation has replaced the entry, or handles were freed, since then.
 inline CachedTarget const* find_cached_target(TargetCache const& transfers, MPI_Comm comm, MPI_Datatype type,
                                               int rank) noexcept {
   CachedTarget const& recent = transfers.at(rank);

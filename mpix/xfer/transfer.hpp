@@ -80,8 +80,8 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
   return true;
 }
 
-/// Carries out any operation by load and store, with all of its flags. Returns false, with nothing done, if
-/// that is impossible now; then call issue().
+/// Carries out any operation by load and store, with its atomicity and its notification. Returns false, with
+/// nothing done, if that is impossible now; then call issue().
 MPIX_INTERNAL_API bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept;
 
 inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept {

@@ -102,8 +102,8 @@ void finish_with_request(std::uint64_t attribute_bits, MPI_Request* request) {
 }
 
 /// A call that fulfils the preconditions of all fast paths: the same contiguous elements on both sides,
-/// datatype and target known already, and no attributes but atomicity and those that loads and stores satisfy
-/// by themselves.
+/// datatype and target known already, and no attributes but atomicity and those that the direct path
+/// satisfies.
 struct FastPath {
   Datatype const* type;
   Target* target;
@@ -159,8 +159,8 @@ inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress addr
   return atomic_fast_path(fast, origin, address, update);
 }
 
-/// Appends the transfer, without a request, to the batch that is being filled for the target, if it continues
-/// the last run there.
+/// Appends the transfer, without a request, to the batch that is being filled for the target, if the transfer
+/// continues the last run in that batch.
 bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress address) {
   bool const put = call.operation == MPIX_RMA_PUT;
   if (!put && call.operation != MPIX_RMA_ACCUMULATE) return false;
@@ -255,7 +255,8 @@ constexpr char const* name_of(Form form) noexcept {
   return names[static_cast<int>(form)][std::is_same_v<Count, MPI_Count> ? 1 : 0];
 }
 
-/// The general path. The arguments are those of the public call, in order, so that they stay in registers.
+/// The remaining fast paths, then the general path. The arguments are those of the public call, in order, so
+/// that they stay in registers.
 template <Form form, typename Count>
 __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
                                              MPI_Datatype origin_datatype, int target_rank, void* target_addr,
