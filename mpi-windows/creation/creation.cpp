@@ -75,7 +75,7 @@ int close_window(Window& window, bool* closed) {
   end_reporting(window.context);
   error = first_of(error, take_failures(window));
   if (window.table.is_shared()) find_successors(window);
-  synchronise(window);  // afterwards no process has operations in flight
+  synchronise(window);  // afterwards no operation on the window is in flight
   forget_executed(window);
   if (window.processes.rank == 0 && window.nam != nullptr && window.nam->port().empty()) release_nam(window);
   *closed = true;

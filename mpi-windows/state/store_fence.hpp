@@ -12,7 +12,7 @@ class StoreFence {
   explicit StoreFence(bool thread_multiple) noexcept : thread_multiple_(thread_multiple) {}
 
   bool is_thread_multiple() const noexcept { return thread_multiple_; }
-  /// Records stores that must become visible to other processes at the end of the operation.
+  /// Records stores that complete() must make visible to other processes.
   void note() noexcept {
     if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
   }

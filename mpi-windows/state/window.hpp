@@ -56,7 +56,7 @@ struct Window : mpix_window {
   /// The number of the window in log messages.
   unsigned number() const noexcept { return context & INT32_MAX; }
   bool is_dynamic() const noexcept { return memory.flavor == MPI_WIN_FLAVOR_DYNAMIC; }
-  /// Records that an operation takes the general path, which may use stores, to an open target.
+  /// Records that an operation on the target takes the general path, which may use stores.
   void note_use(Target& target) noexcept {
     stores.note();
     targets.note_recent(target);

@@ -31,7 +31,7 @@ class Counters {
   std::int64_t count() const noexcept { return own_.count; }
   /// Returns a counter of this process, or nullptr if the index is out of range.
   std::uint64_t* own(std::int64_t index) const noexcept;
-  /// Returns the address of a counter of `rank`, or 0 if the index is out of range.
+  /// Returns the address of a counter of `rank`, or 0 if no such counter is known.
   engine::RemoteAddress at(int rank, std::int64_t index) const noexcept;
 
  private:

@@ -27,8 +27,8 @@ struct alignas(128) CachedTarget {
   Communicator const* communicator = nullptr;
   engine::Peer const* peer = nullptr;
   engine::SegmentView segment;  ///< of the latest target address
-  /// A part of `segment` in which the CPU's atomics update aligned words of `atomic_word` bytes, and which
-  /// contains the whole of each word that begins there. It may be empty.
+  /// A possibly empty part of `segment`: each aligned word of `atomic_word` bytes that begins in the part
+  /// lies within `segment` and is updated by the CPU's atomics.
   engine::RemoteAddress words_begin = 0;
   std::uint64_t words_length = 0;
   std::byte* words_local = nullptr;
