@@ -112,7 +112,7 @@ bool wait_for_answer(Window& window, Target& target, Awaited awaited) {
   unsigned polls = 0;
   window.engine.waits.until(*target.process, [&] {
     if (queue.grant.is_done.load(std::memory_order_acquire)) return true;
-    // After many polls, test() asks the target by a message how far it is.
+    // After many polls, test() requests an acknowledgement from the target by a message.
     return ++polls > polls_before_question && window.engine.order.test(*target.process, queue.asked_at);
   });
   return lock_is_decided(window, target);

@@ -120,7 +120,7 @@ bool NamGrant::find_again() {
   return false;
 }
 
-/// Ends the windows for all processes that map them; the first process to do so logs it.
+/// Ends the windows for all processes that map them. Logs how many windows this process was the first to end.
 void NamGrant::end_windows() {
   std::lock_guard const held(lock_);
   int ended = 0;

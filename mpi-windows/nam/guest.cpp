@@ -82,8 +82,8 @@ class GuestNamWindow final : public SessionNamWindow {
   void send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const;
 };
 
-/// Repeats the request while the server rejects it: the server rejects a request that would have to wait for
-/// other operations, so that it can serve those.
+/// Repeats the request while the server rejects it. The server rejects a request that would have to wait for
+/// other operations, so that the server can execute those operations.
 void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const try {
   auto const place = static_cast<std::uint64_t>(rank);
   while (!session().with_session(

@@ -32,7 +32,7 @@ class MemoryAliases {
 
   /// Has no effect if the window has already added this address.
   void add(void const* local, AliasedMemory const& memory);
-  /// Returns the memory that these bytes alias if they belong to any window.
+  /// Returns the memory that these bytes alias if they lie in memory that any window has added.
   static std::optional<AliasedMemory> find(void const* local, std::size_t bytes);
 
  private:

@@ -93,8 +93,8 @@ int mpix_window_free(mpix_window_t* window, int* is_gone);
 void mpix_window_end_epochs(mpix_window_t* window);
 
 /** Sets a hint if it may still be changed. `value` may be NULL. Returns the value in force, which is
- * static or owned by the window; NULL for unknown keys and for keys that say nothing about windows of its
- * flavour. */
+ * static or owned by the window; NULL for keys that are unknown, have no value, or do not apply to the
+ * window's flavour. */
 const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value);
 
 /** Number of targets: the size of the communicator, except for a window that was created as dynamic with the

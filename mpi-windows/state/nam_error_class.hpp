@@ -11,7 +11,7 @@
 
 namespace mpixrma::windows {
 
-/// Calls `call` and returns the error class of its exception, with the text, or MPI_SUCCESS.
+/// Calls `call`. Returns the error class of its exception, with the text in `*text`, or MPI_SUCCESS.
 template <typename Call>
 int error_class_of_call(Call call, std::string* text) {
   try {
