@@ -20,8 +20,8 @@ std::uint64_t process_step(MPI_Comm comm) {
   return known ? second - first : 0;
 }
 
-/// Values for one MPI_MAX reduction that yields the maximum of each value and whether it is the same at all
-/// processes.
+/// Values for one MPI_MAX reduction that yields the maximum of each value and whether the value is the same
+/// at all processes.
 class MaxReduction {
  public:
   void add(std::uint64_t value) {

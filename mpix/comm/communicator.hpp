@@ -114,7 +114,7 @@ class MPIX_INTERNAL_API Communicator {
   /// Removes the state from the cache of find_known(); the state stays in use.
   static void hide(Communicator& state) noexcept;
 
-  /// Resets the state of a communicator that is being freed, so that another one can use it.
+  /// Resets the state of a communicator that is being freed, so that another communicator can use the state.
   void retire();
   /// Initialises the state for `comm`.
   void open(MPI_Comm comm, std::uint32_t context);

@@ -181,7 +181,7 @@ __attribute__((noinline)) int rmw_uncached(MPIX_RMW_Op op, void const* operand, 
                        request);
 }
 
-/// As rmw_uncached(), for MPIX_RMA_rmw2. It has too many arguments to keep them in registers for this case.
+/// As rmw_uncached(), for MPIX_RMA_rmw2, which has too many arguments to keep them in registers.
 __attribute__((noinline)) int rmw2_uncached(RmwCall const& call, MPI_Request* request) {
   Operands<MPIX_RMW2_Op> const one{static_cast<MPIX_RMW2_Op>(call.op), call.operand, call.operand2,
                                    call.result};

@@ -94,7 +94,7 @@ struct TransferSides {
   std::byte* origin_address;  ///< base of the layout `origin`
 };
 
-/// A call whose arguments have been checked, and the attributes that apply to it.
+/// A call whose arguments except the buffers have been checked, and the attributes that apply to it.
 struct Checked {
   Site const& site;
   XferCall const& call;
