@@ -36,6 +36,30 @@ int enter(Window& window, Target& target, Permission* permission, bool* open) {
   }
 }
 
+/// Obtains the permission, or queues the target until it is there. Opens or queues the target.
+int obtain_access(Window& window, Target& target, Permission permission) {
+  Awaited awaited = Awaited::nothing;
+  int error = MPI_SUCCESS;
+  if (permission == Permission::post && !has_post_soon(window, target)) awaited = Awaited::post;
+  if (permission == Permission::lock && !try_lock(window, target, engine::LockMode::shared, Lock::shared))
+    error = request_lock(window, target, engine::LockMode::shared, engine::LockSend::at_once, &awaited);
+  if (permission == Permission::lock && awaited != Awaited::nothing &&
+      wait_for_answer(window, target, awaited)) {
+    awaited = Awaited::nothing;
+    error = target.queue->refusal;
+  }
+  if (error != MPI_SUCCESS) return error;
+  // The requested lock counts as held from now on: later requests of the process describe it.
+  if (awaited == Awaited::lock) note_granted(window, target, target.queue->request);
+  awaited == Awaited::nothing ? target.open() : begin_queue(window, target, awaited);
+  return MPI_SUCCESS;
+}
+
+void leave(Window& window, Target& target) {
+  std::lock_guard const guard(window.epoch.lock);
+  window.epoch.remove(target);
+}
+
 }  // namespace
 
 int begin_access(Window& window, int rank, Target** out) {
@@ -48,25 +72,14 @@ int begin_access(Window& window, int rank, Target** out) {
     if (made->is_queued()) (void)serve_queue(window, *made);
     return error;
   }
-  Awaited awaited = Awaited::nothing;
-  int error = MPI_SUCCESS;
-  if (permission == Permission::post && !has_post_soon(window, *made)) awaited = Awaited::post;
-  if (permission == Permission::lock && !try_lock(window, *made, engine::LockMode::shared, Lock::shared))
-    error = request_lock(window, *made, engine::LockMode::shared, engine::LockSend::at_once, &awaited);
-  if (permission == Permission::lock && awaited != Awaited::nothing &&
-      wait_for_answer(window, *made, awaited)) {
-    awaited = Awaited::nothing;
-    error = made->queue->refusal;
-  }
-  if (error != MPI_SUCCESS) {
-    std::lock_guard const guard(window.epoch.lock);
-    window.epoch.remove(*made);
+  try {
+    int const error = obtain_access(window, *made, permission);
+    if (error != MPI_SUCCESS) leave(window, *made);
     return error;
+  } catch (...) {  // other threads wait for the target
+    leave(window, *made);
+    throw;
   }
-  // The requested lock counts as held from now on: later requests of the process describe it.
-  if (awaited == Awaited::lock) note_granted(window, *made, made->queue->request);
-  awaited == Awaited::nothing ? made->open() : begin_queue(window, *made, awaited);
-  return MPI_SUCCESS;
 }
 
 int complete_opened(Window& window) {

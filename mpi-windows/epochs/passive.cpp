@@ -1,5 +1,7 @@
 #include "mpi-windows/epochs/passive.hpp"
 
+#include <new>
+
 #include "engine/base/log.hpp"
 #include "mpi-windows/epochs/access.hpp"
 #include "mpi-windows/epochs/completion.hpp"
@@ -27,15 +29,20 @@ inline int begin_lock(Window& window, int type, int rank, int assertion) {
     std::lock_guard const guard(window.epoch.lock);
     if (!window.epoch.is_none() && window.epoch.locks == 0) return MPI_ERR_RMA_SYNC;
     if (made->access.load(std::memory_order_relaxed) != EpochAccess::closed) return MPI_ERR_RMA_SYNC;
+    window.epoch.add(*made);
     window.epoch.begin(Epoch::locks);
     ++window.epoch.locks;
     made->lock = Lock::unchecked;
-    window.epoch.add(*made);
     made->access.store(EpochAccess::opening, std::memory_order_relaxed);
   }
   if ((assertion & MPI_MODE_NOCHECK) == 0) {
     auto const mode = type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive : engine::LockMode::shared;
-    if (int const error = take_lock(window, *made, mode, engine::LockSend::batched); error != MPI_SUCCESS) {
+    int error = MPI_ERR_NO_MEM;
+    try {
+      error = take_lock(window, *made, mode, engine::LockSend::batched);
+    } catch (std::bad_alloc const&) {
+    }
+    if (error != MPI_SUCCESS) {
       end_lock_epoch(window, *made);
       return error;
     }

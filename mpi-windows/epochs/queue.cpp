@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,14 @@ bool may_issue(Window& window, Target& target) {
   return queue.awaited == Awaited::nothing;
 }
 
+int issue_call(QueuedCall& call, Window& window, Target& target, engine::Status access) {
+  try {
+    return call.issue(window, target, access);
+  } catch (std::bad_alloc const&) {
+    return MPI_ERR_NO_MEM;
+  }
+}
+
 int issue_queued(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   window.stores.note();
@@ -73,7 +82,7 @@ int issue_queued(Window& window, Target& target) {
     std::unique_ptr<QueuedCall> call = std::move(queue.calls.front());
     queue.calls.pop_front();
     held.unlock();
-    int const error = call->issue(window, target, queue.refused);
+    int const error = issue_call(*call, window, target, queue.refused);
     call.reset();
     held.lock();
     queue.error = first_of(queue.error, error);
@@ -119,6 +128,10 @@ TargetQueue& queue_of(Target& target) {
 void begin_queue(Window& window, Target& target, Awaited awaited) {
   TargetQueue& queue = queue_of(target);
   queue.awaited = awaited;
+  if (awaited == Awaited::post || awaited == Awaited::stream) {
+    queue.refused = engine::Status::ok;
+    queue.refusal = MPI_SUCCESS;
+  }
   std::lock_guard const held(queues().lock);
   queue.error = MPI_SUCCESS;
   queues().add({&window, &target});
@@ -128,8 +141,6 @@ void begin_queue(Window& window, Target& target, Awaited awaited) {
 
 void queue_behind_lock(Window& window, Target& target) {
   if (!target.is_open() || !waits_in_stream(window.engine, target)) return;
-  queue_of(target).refused = engine::Status::ok;
-  target.queue->refusal = MPI_SUCCESS;
   target.accessible_bytes.store(0, std::memory_order_relaxed);
   target.traced_bytes.store(0, std::memory_order_relaxed);
   begin_queue(window, target, Awaited::stream);

@@ -138,9 +138,13 @@ int complete_and_notify(Window& window, Target& target, engine::RemoteAddress co
   raise.target = counter;
   raise.target_layout = engine::Layout::contiguous(sizeof(std::uint64_t));
   engine::Issued const issued = window.engine.issue(*target.process, raise);
-  if (issued.sequence != 0) window.engine.order.complete(*target.process, issued.sequence);
-  if (request != nullptr && !engine::failed(issued.status)) *request = completed_request();
-  return class_of(window, issued.status);
+  engine::Status status = issued.status;
+  if (!engine::failed(status) && issued.sequence != 0) {
+    window.engine.order.complete(*target.process, issued.sequence);
+    status = window.engine.failures.take(*target.process, window.context);
+  }
+  if (request != nullptr && !engine::failed(status)) *request = completed_request();
+  return class_of(window, status);
 }
 
 }  // namespace mpixrma::windows

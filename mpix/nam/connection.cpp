@@ -33,9 +33,13 @@ bool is_nam_port(char const* port) noexcept {
 }
 
 MPI_Comm make_connection(MPI_Comm comm, int ranks, NamPort const& window) {
-  MPI_Comm const handle = copy_of(comm);
-  MPI_Comm const origins = copy_of(comm);
-  if (handle == MPI_COMM_NULL || origins == MPI_COMM_NULL) return MPI_COMM_NULL;
+  MPI_Comm handle = copy_of(comm);
+  MPI_Comm origins = copy_of(comm);
+  if (handle == MPI_COMM_NULL || origins == MPI_COMM_NULL) {
+    for (MPI_Comm* const copy : {&handle, &origins})
+      if (*copy != MPI_COMM_NULL) PMPI_Comm_free(copy);
+    return MPI_COMM_NULL;
+  }
   host().communicator_refuse_calls(word_of(handle), 1);
   std::lock_guard const held(lock);
   connections[handle] = {origins, ranks, window};
