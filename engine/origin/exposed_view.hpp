@@ -17,7 +17,7 @@ struct ExposedView {
 
   /// For a non-empty view: whether the exposure has been withdrawn.
   bool is_gone() const noexcept {
-    // Acquire: as in SegmentView::translate.
+    // Acquire: as in SegmentView::is_gone.
     return owner_generation->load(std::memory_order_acquire) != generation;
   }
 

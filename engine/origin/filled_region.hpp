@@ -12,8 +12,9 @@ namespace mpixrma::engine {
 ///
 /// A chunk is the part of the region that one page of a page table describes. A chunk in which accesses have
 /// caused page faults is filled: all its pages that exist are entered; holes stay holes. As many chunks
-/// behind it are filled as are already filled directly in front of it, at least one. Thus the page tables
-/// take at most twice the memory that accesses alone would have given them.
+/// behind it are filled as are already filled directly in front of it, but at least one and at most 64. With
+/// accesses to consecutive chunks, the page tables thus take at most twice the memory that the accesses alone
+/// would have given them.
 class FilledRegion {
  public:
   static constexpr std::size_t pages_of_chunk = 512;
@@ -24,7 +25,7 @@ class FilledRegion {
   enum class Step : std::uint8_t {
     none,        ///< no page was entered
     filled,      ///< pages were entered
-    unsupported  ///< the system cannot do it
+    unsupported  ///< the system cannot enter pages in bulk
   };
   /// Examines the next chunk, and fills it if it should be.
   Step step();

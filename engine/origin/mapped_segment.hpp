@@ -56,7 +56,7 @@ class BasicMappedSegment {
     std::uint64_t const length = length_.load(std::memory_order_acquire);
     if (offset >= length || bytes > length - offset) return nullptr;
     auto const* const owner = owner_generation_.load(std::memory_order_acquire);
-    // Acquire: as in View::translate.
+    // Acquire: as in View::is_gone.
     if (owner->load(std::memory_order_acquire) != generation_.load(std::memory_order_acquire)) return nullptr;
     std::byte* const local = local_.load(std::memory_order_acquire);
     // Relaxed: the acquire loads above order it behind them.

@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 template <template <typename> class Atomic>
 class BasicMessageMark {
  public:
-  /// Returns the sequence of the message; 0 means no wait. Acquire: pairs with the release in clear(), so
+  /// Returns the sequence of the message; 0 means no wait. Acquire: pairs with the release in replace(), so
   /// that a thread that need not wait sees the effects of the messages, and its stores follow them.
   std::uint64_t get() const noexcept { return sequence_.load(std::memory_order_acquire); }
 

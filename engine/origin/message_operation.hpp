@@ -12,8 +12,7 @@ namespace mpixrma::engine {
 
 /// An operation in the form of requests.
 struct MessageOperation {
-  /// Complete except for the fields that differ by fragment: sequence, layout_offset, bytes,
-  /// operation_offset.
+  /// Complete except for `session`, `sequence`, and the fields that header_of() sets for each fragment.
   wire::RequestHeader header{};
   Layout target;
   /// Data sent to the target: `source` and, for operations with two operands, `source2`, both with the layout
@@ -26,8 +25,8 @@ struct MessageOperation {
   Layout sink_layout;
   std::size_t total = 0;                 ///< bytes at the target
   bool completes_when_executed = false;  ///< complete when executed at the target, not when sent
-  bool excluded_from_batch = false;      ///< holds stripes of this process until it is answered
-  bool may_batch = false;                ///< for a lock: may wait to be sent in a batch
+  bool excluded_from_batch = false;      ///< may hold stripes of this process until it is answered
+  bool may_batch = false;                ///< for a lock request or release: may be sent in a batch
   bool flushes_batch = false;            ///< sent at once, together with the open batch, if any
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< for an atomic operation
@@ -48,7 +47,8 @@ struct MessageOperation {
 
 wire::RequestKind request_kind_of(RmaOp const& operation) noexcept;
 
-/// Returns the operation without its flags and the fields that depend on them.
+/// Returns the operation's target and data. Of the flags, only flag_fetch, flag_scale and flag_rmw are set;
+/// the caller sets the others, the context, the counter and the completion.
 MessageOperation message_of(RmaOp const& operation) noexcept;
 
 /// The side that acquires the stripes of the target.
@@ -63,7 +63,7 @@ std::uint16_t element_flags(wire::RequestKind kind, OpFlags op_flags) noexcept;
 /// Returns the layout that the fragment's request describes.
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept;
 
-/// Sets all fields except for the position in a stream.
+/// Returns the fragment's header, complete except for the session and the position in a stream.
 wire::RequestHeader header_of(MessageOperation const& operation, Fragment const& fragment,
                               Layout const& described) noexcept;
 

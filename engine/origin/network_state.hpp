@@ -67,7 +67,7 @@ class Gaps {
 
 struct NetworkOperation;
 
-/// Unfinished UCX put and get operations to processes of this machine. Over shared memory UCX may complete
+/// Unfinished UCX put and get operations to processes of this host. Over shared memory UCX may complete
 /// them only when polled. One counter per channel, under its lock.
 struct UnannouncedTransfers {
   std::size_t count = 0;
@@ -104,10 +104,10 @@ struct NetworkState {
     asked.reset();
   }
 
-  /// Whether no operation is in flight and no put needs a flush.
+  /// Whether no operation or flush is in flight, no put needs a flush, and no revoked key is left.
   bool is_idle() const noexcept { return !flushing && revoked.empty() && has_completed(issued); }
 
-  /// Whether puts up to `number` need a flush.
+  /// Whether puts up to `number` may need a flush.
   bool needs_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
 
   /// Whether UCX has released the buffers of every operation up to `number`.

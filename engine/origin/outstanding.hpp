@@ -18,7 +18,7 @@ class OperationStreams;
 class OutstandingList;
 class Peer;
 
-/// An atomic operation of several messages first requests the target's stripes.
+/// An atomic operation on another process that takes several messages first requests the target's stripes.
 enum class LockState : std::uint8_t { not_needed, needed, requested, granted };
 
 struct Outstanding {
@@ -26,7 +26,7 @@ struct Outstanding {
   OwnedLayout target_layout;  ///< the layouts that `operation` views
   OwnedLayout source_layout;
   OwnedLayout sink_layout;
-  UniqueStripeLock stripe_lock;  ///< its stripes in this process, held until an atomic operation is executed
+  UniqueStripeLock stripe_lock;  ///< stripes in this process of an atomic operation, until it is executed
   LockState lock = LockState::not_needed;
   OperationStreams* streams = nullptr;  ///< while `sends_in_flight` is not 0
   Peer* peer = nullptr;

@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 // A thread that does nothing but fault has one fault per 1 to 20 us. Filling page tables pays off from one
 // fault per 64 us on.
 constexpr microseconds max_fault_interval{64};
-// The first look at the faults of a region, and the first turn of filling.
+// The first sleep, which grows while faults are few, and the first turn of filling, which grows while they
+// are many.
 constexpr milliseconds shortest{1};
 constexpr milliseconds longest_turn{16};
 constexpr milliseconds longest_sleep{256};

@@ -28,7 +28,7 @@ class PageFiller {
   PageFiller(PageFiller const&) = delete;
   PageFiller& operator=(PageFiller const&) = delete;
 
-  /// A watched region. end() waits while a page of the region is being filled.
+  /// A watched region. end() waits while a chunk of any region is being filled.
   class Watch {
    public:
     Watch() = default;
@@ -53,7 +53,8 @@ class PageFiller {
     std::list<FilledRegion>::iterator place_;
   };
 
-  /// Returns an empty Watch if the system does not permit it. `mapping` must be mapped until the watch ends.
+  /// Returns an empty Watch if the system does not permit filling, or if memory is short. `mapping` must be
+  /// mapped until the watch ends.
   Watch watch(Mapping const& mapping);
 
  private:

@@ -1,7 +1,7 @@
 /// A process that this one communicates with: access to its memory, and the messages outstanding to it.
 ///
-/// The hot path of the engine is inline here: one cached look-up in translate() determines whether an address
-/// of the peer can be accessed by load and store.
+/// The hot path of the engine is inline here: translate() looks up an address of the peer in a cache of the
+/// peer's segments, which determines whether the address can be accessed by load and store.
 #pragma once
 
 #include <array>
@@ -73,7 +73,7 @@ enum class Lookup : std::uint8_t {
 
 class Peer : public mpix_engine_peer {
  public:
-  /// Creates the peer object that the location of the process in `state` requires.
+  /// Creates the peer object: a LocalPeer if the process shares memory with this one.
   static std::unique_ptr<Peer> make(std::uint64_t process, std::unique_ptr<PeerState> state);
   Peer(std::uint64_t process, std::unique_ptr<PeerState> state);
   virtual ~Peer();
@@ -100,8 +100,8 @@ class Peer : public mpix_engine_peer {
   SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
   inline SegmentView view_traced(RemoteAddress address) const noexcept;
 
-  /// Whether loads and stores must wait for messages, or the peer is lost: no segment may be accessed
-  /// directly now.
+  /// Whether loads and stores must wait for messages, the peer is lost, or it shares no memory with this
+  /// process: no segment may be accessed directly now.
   bool direct_access_is_deferred() const noexcept { return deferred_access_.get() != 0; }
 
   std::uint64_t process() const noexcept { return process_; }
@@ -162,7 +162,7 @@ class Peer : public mpix_engine_peer {
   inline MappedSegments const& mapped() const noexcept;
 
   std::uint64_t process_ = 0;
-  /// Nonzero after a fence with earlier messages, which a store must not overtake.
+  /// Position that loads and stores must not overtake, or one of the special values above; 0: none.
   MessageMark deferred_access_;
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;

@@ -38,7 +38,7 @@ struct RequestBatch {
   SeriesPrediction series;        ///< of batches to this peer
 };
 
-/// The state of the messages to a peer. Under the channel's lock, except for `executed`.
+/// The state of the messages to a peer. Under the channel's lock, except for the atomic members.
 struct MessageStream {
   ucp_ep_h endpoint = nullptr;  ///< created for the first message
   std::uint64_t session = 0;    ///< SessionTokens::request, set with the endpoint
@@ -51,7 +51,7 @@ struct MessageStream {
   std::uint64_t ordered = 0;
   /// Messages with OpFlags::overlap_ordered, if other protocols reach the peer as well; else null.
   std::unique_ptr<RecentAccesses> accesses;
-  /// Operations that wait for replies or acknowledgements, in issue order.
+  /// Operations that are not sent, or wait for replies or acknowledgements, in issue order.
   OutstandingList unfinished;
   /// The first operation of `unfinished` that is not sent completely; none behind it is, either.
   Outstanding* unsent = nullptr;
@@ -60,7 +60,8 @@ struct MessageStream {
   [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
   bool newest_has_delayed_ack = false;                    ///< the acknowledgement of `newest_sent` is delayed
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
-  bool suspended = false;  ///< nothing is sent until the peer answers a disconnect request
+  /// Nothing is sent: a disconnect request is unanswered, or the network of either process has not started.
+  bool suspended = false;
   /// The stream may wait for a lock until `fence` is executed: may_wait_for_lock() tells. Any thread.
   std::atomic<bool> stream_lock_hint{false};
   /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. While it
@@ -82,7 +83,8 @@ struct MessageStream {
   bool is_executed(std::uint64_t sequence) const noexcept;
   /// Whether no operation up to `sequence` uses origin or result buffers any more.
   bool is_complete_locally(std::uint64_t sequence) const noexcept;
-  /// Whether the credit permits one more message. Further operations are queued here instead of in UCX.
+  /// Whether one more message may be sent: the stream is not suspended, and the credit and the number of
+  /// messages in flight permit it. Further operations are queued here instead of in UCX.
   bool has_credit() const noexcept;
   /// Whether an acknowledgement is certain to arrive.
   bool is_busy() const noexcept {

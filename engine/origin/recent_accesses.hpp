@@ -1,5 +1,5 @@
 /// The target memory of the newest operations to a peer, so that a later operation waits only for those that
-/// it overlaps.
+/// it conflicts with.
 #pragma once
 
 #include <algorithm>
@@ -56,8 +56,8 @@ class RecentAccesses {
   std::uint64_t newest_evicted_ = 0;  ///< the newest operation that is no longer in `entries_`
 };
 
-/// The conflicting earlier operations of each protocol whose operations may be outstanding when issue()
-/// returns. 0: none.
+/// The newest earlier operations that an operation must follow, by the two protocols whose operations may be
+/// outstanding when issue() returns. 0: none.
 struct Predecessors {
   std::uint64_t message = 0;  ///< position in the stream
   std::uint64_t network = 0;  ///< number of the operation

@@ -41,7 +41,7 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
   if (next != known_.begin()) {
     auto const before = std::prev(next);
     Found const& found = before->second;
-    // Acquire, here and below: as in SegmentView::translate.
+    // Acquire, here and below: as in SegmentView::is_gone.
     bool const ended = found.owner_generation->load(std::memory_order_acquire) != found.generation;
     if (ended || is_retry_due(found)) {
       known_.erase(before);

@@ -35,7 +35,8 @@ class RemoteSegments {
   /// For this process itself: nothing is mapped, and addresses are used unchanged.
   void open_own(PublishedTables const& tables, ProcessControl& control);
 
-  /// Large regions that are mapped from here on are watched by `filler`, which must outlive this object.
+  /// Regions in which a large segment is found from here on are watched by `filler`, which must outlive their
+  /// mappings.
   void set_filler(PageFiller& filler) noexcept { filler_ = &filler; }
 
   /// Fills `out` with the live segment that contains `address`, mapped if its region can be mapped; false if
@@ -54,7 +55,7 @@ class RemoteSegments {
   /// Calls `use` with the range of each live segment, in no order.
   template <typename Use>
   void list(Use const& use) const {
-    // Acquire: as in scan().
+    // Acquire: as in in_region().
     std::uint32_t const end = std::min(tables_->segment_end.load(std::memory_order_acquire), max_segments);
     PublishedRange range;
     for (std::uint32_t slot = 0; slot < end; ++slot) {
@@ -87,8 +88,9 @@ class RemoteSegments {
   /// the lock: unmapping takes long.
   void drop_stale(MappedRegions* stale);
 
-  /// For an owner that has ended: maps and drops no region any more. Returns the mapped ones, whose memory
-  /// the caller releases without locks, because this takes long; they stay mapped for accesses in progress.
+  /// For an owner that has ended: no region is mapped or dropped any more. Returns the mapped regions, whose
+  /// memory the caller releases without locks, because this takes long; the regions stay mapped for accesses
+  /// in progress.
   std::shared_ptr<MappedRegions> abandon();
 
   std::size_t mapped_regions() const;

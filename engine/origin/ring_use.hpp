@@ -27,8 +27,8 @@ class RingUse {
     pause_.store(pause, std::memory_order_relaxed);
     next_pause_.store(std::min(2 * pause, longest), std::memory_order_relaxed);
   }
-  /// Records that all slots are in use. Returns whether their owners should be checked now, which takes
-  /// system calls.
+  /// Records that all slots that this process tries are in use. Returns whether the slots' owners should be
+  /// checked now, which takes system calls.
   bool note_full() noexcept {
     return full_.fetch_add(1, std::memory_order_relaxed) % full_between_looks == 0;
   }

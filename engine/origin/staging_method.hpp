@@ -26,7 +26,7 @@ class StagingMethodChooser {
   /// Smaller requests always go through the caches, because reading the clock takes time too.
   static constexpr std::size_t min_bytes = 8 * 1024;
 
-  /// Returns the method for the next request of `bytes` bytes each way, and counts the request.
+  /// Returns the method for the next request on `bytes` bytes of the target, and counts the request.
   Staging choose(std::size_t bytes, StagedReply reply) noexcept {
     Kind& kind = of(bytes, reply);
     std::uint32_t const number = kind.requests.fetch_add(1, std::memory_order_relaxed);
@@ -57,7 +57,7 @@ class StagingMethodChooser {
   static constexpr std::uint32_t trial = 4;           ///< consecutive requests that measure one method
   static constexpr std::uint32_t trial_period = 512;  ///< requests between two trials of the slower method
   static constexpr std::uint64_t cost_unit = 64 * 1024;
-  static constexpr std::size_t sizes = 7;  ///< by powers of two; all sizes beyond half a megabyte share one
+  static constexpr std::size_t sizes = 7;  ///< by powers of two; all sizes from half a megabyte on share one
 
   static std::size_t index_of(Staging staging) noexcept { return staging == Staging::past_caches ? 1 : 0; }
 

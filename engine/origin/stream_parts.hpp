@@ -50,7 +50,7 @@ class DelayedAcknowledgements {
   std::uint32_t run_ = 0;  ///< number of consecutive such messages up to `last_`
 };
 
-/// Whether small operations to the peer come in series, each of which a thread then waits for. The first
+/// Whether small operations to the peer come in series, and a thread waits after each series. The first
 /// operation of such a series is not sent alone: it waits for the others.
 class SeriesPrediction {
  public:

@@ -66,7 +66,7 @@ class ElementsUpdate {
   }
 
  private:
-  /// Returns nullptr if no such kernel applies.
+  /// Returns the row kernel to be used, or nullptr.
   static UpdateRows kernel_for(Reduction const& reduction, PackedSides const& sides) noexcept {
     if (sides.result == nullptr && operand_count(reduction.operation) < 2) return nullptr;
     return active_kernels->update.get(reduction.type, reduction.operation, reduction.scale != nullptr);

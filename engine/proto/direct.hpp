@@ -14,9 +14,9 @@ namespace mpixrma::engine {
 /// caller holds the stripes that footprint_of() has asked for.
 void execute_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept;
 
-/// As execute_directly(), but acquires the stripes of `table` that the operation requires, which must not
-/// have OpFlags::atomic. The operation accesses [begin, end); its target is a virtual address in the process
-/// of the table, not an offset in an exposure.
+/// As execute_directly(), but acquires the stripes of `table` that the operation requires. The operation must
+/// not have OpFlags::atomic. It accesses [begin, end); its target is a virtual address in the process of the
+/// table, not an offset in an exposure.
 inline void execute_with_stripes(RmaOp const& operation, std::byte* target, StripeTable& table,
                                  RemoteAddress begin, RemoteAddress end) noexcept {
   bool const locked = locks_target(operation, table.modes);

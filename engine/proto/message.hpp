@@ -61,7 +61,8 @@ class MessageProtocol {
   void network_started();
   /// Fails these streams, because the network does not start.
   void network_failed();
-  /// Resumes the streams that have waited for addresses, once these have arrived.
+  /// Resumes the streams that have waited for addresses, once these have arrived, and fails those whose query
+  /// has failed.
   void take_addresses();
   bool waits_for_addresses() const noexcept { return sessions.queries().are_pending(); }
 

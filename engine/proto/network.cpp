@@ -179,7 +179,8 @@ void report(NetworkOperation& operation) {
   }
 }
 
-/// Ends the operation if all its parts are done.
+/// Ends the operation if all its parts are done and its flush, if it needs one, has ended. A failed operation
+/// needs none.
 void finish_if_done(NetworkOperation& operation) {
   if (operation.parts != 0) return;
   NetworkState& state = operation.peer->state().make_network();

@@ -23,7 +23,7 @@ bool hardware_rdma_present(char const* interfaces, Log const& log);
 
 class NetworkProtocol {
  public:
-  /// Whether this path is worthwhile for the transfer if the memory is registered.
+  /// Whether this path is possible and worthwhile for the transfer if the memory is registered.
   static bool can_transfer(RmaOp const& transfer) noexcept;
 
   /// Returns the key for the transfer's target range, or nullptr if it is unknown.
@@ -32,7 +32,7 @@ class NetworkProtocol {
   /// is known, or another question is not answered yet.
   static std::optional<KeyQuery> needed_query(Peer& peer, RmaOp const& transfer) noexcept;
   /// Stores an answer of the peer's agent: a segment with its key, if there is one, or a gap. Must be called
-  /// in the order of arrival with revoke().
+  /// when the answer arrives, before revoke() for any later revocation.
   static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);
   /// Returns the known exposure of the transfer, or nullptr.
   static RemoteExposure* find_exposure(Peer& peer, RmaOp const& transfer) noexcept;
@@ -48,7 +48,8 @@ class NetworkProtocol {
 
   static Issued issue(Peer& peer, RmaOp const& transfer, RemoteKey& key);
 
-  /// Whether every operation up to `number` has ended; starts a flush if only the flush is missing.
+  /// Whether every operation up to `number` has ended, or the connection is lost. Starts a flush if puts up
+  /// to `number` need one.
   static bool has_completed(Peer& peer, std::uint64_t number);
 };
 

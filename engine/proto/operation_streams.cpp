@@ -10,7 +10,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-// From this size on the origin buffer is passed to UCX instead of being copied into a message.
+// From this size on a contiguous origin buffer is passed to UCX instead of being copied into a message. Data
+// to be encrypted is always copied.
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_runs = 1024;
 
@@ -159,9 +160,9 @@ void OperationStreams::advance(Peer& peer) {
   }
 }
 
-/// An operation of this process on itself holds the stripes of both sides from its first message on, and
-/// earlier messages may wait for these stripes. So its predecessors must be executed first. An operation of
-/// several messages must follow all earlier messages, because those that wait for the stripes occupy credit.
+/// An atomic operation of this process on itself holds the stripes of both sides from its first message on,
+/// and earlier messages may wait for these stripes. So its predecessors must be executed first. If it takes
+/// several messages, it must follow all earlier ones, because those that wait for the stripes occupy credit.
 bool OperationStreams::may_start(Outstanding const& entry) const noexcept {
   bool const on_itself = entry.peer->process() == credentials_.process;
   if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;

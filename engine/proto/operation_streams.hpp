@@ -48,8 +48,9 @@ class OperationStreams {
   /// operation's position; 0: the operation does not continue the run, and nothing is done.
   std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
-  /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer,
-  /// which is empty if there is no segment. Returns nullptr if the peer is unreachable.
+  /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer
+  /// in `segment`: a gap if there is no segment; empty after a failure. Returns nullptr if the peer is
+  /// unreachable.
   Outstanding* find_segment(Peer& peer, RemoteAddress address);
   void release(Outstanding& entry) noexcept { tracked_.release(entry); }
   /// Requests a key, behind all earlier messages; the segment handler receives the answer. There must be no
@@ -58,7 +59,8 @@ class OperationStreams {
 
   /// Queues one message without data, behind those that are not sent yet; advance() sends it.
   Outstanding& queue(Peer& peer, MessageOperation const& operation);
-  /// Sends one message without data at once, without checking the credit. Nothing may be queued before it.
+  /// Sends one message without data, or adds it to the batch, without checking the credit. Nothing may be
+  /// queued before it.
   Status send_empty(Peer& peer, MessageOperation const& operation, std::uint64_t sequence) {
     return send_fragment(peer, operation, Fragment{}, sequence, nullptr);
   }
@@ -80,7 +82,7 @@ class OperationStreams {
   /// As MessageStream::is_executed(), for waiting callers: if the acknowledgement is delayed, queues and
   /// sends an empty put that requests it.
   bool executed_or_request_ack(Peer& peer, std::uint64_t sequence);
-  /// Whether an issuing thread must wait until queued operations to the peer are sent.
+  /// Whether an issuing thread must wait until queued operations, to the peer or to all peers, are sent.
   bool is_full(Peer& peer) const noexcept;
   /// Whether the operation may need several messages, on the assumption that it has two operands.
   bool needs_messages(Layout const& target) const noexcept {

@@ -40,7 +40,8 @@ bool OriginSessions::connect(Peer& peer) {
   }
 }
 
-/// Whether the connection waits for the network of this process, or for the address of the peer.
+/// Starts the network of this process, or asks for the address of the peer, if the connection lacks one of
+/// them. Returns whether the connection must wait for it.
 bool OriginSessions::wait_for_network_or_address(Peer& peer) {
   PeerState const& state = peer.state();
   if (!transport_.is_open()) {

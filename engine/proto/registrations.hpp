@@ -36,7 +36,7 @@ class Registrations {
   /// Returns the key of the segment, empty if it does not exist yet. The first call requests it from the
   /// thread.
   std::vector<std::byte> key_of(OwnSegment const& segment);
-  /// Whether a peer has requested the key of the segment.
+  /// Whether a peer has requested the key of the segment, and the network has not refused the registration.
   bool has(OwnSegment const& segment) const {
     std::lock_guard const held(lock_);
     return registered_.contains(segment.generation);

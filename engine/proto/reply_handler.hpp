@@ -46,7 +46,8 @@ class ReplyHandler {
   /// Handles a message with replies.
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept;
-  /// Number of replies that came from unknown senders or matched no operation.
+  /// Number of dropped replies: malformed, from unknown senders, without a matching operation, or without
+  /// memory to handle them.
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
  private:

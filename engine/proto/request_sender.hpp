@@ -25,10 +25,11 @@ class RequestSender {
   /// Sends the request, behind the batch if there is one.
   Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
 
-  /// Whether the request goes in a batch: behind messages in flight whose acknowledgement is certain to
-  /// arrive, behind a lock request that has not been sent, or as the first one of a series.
+  /// Whether the request, if small, goes in a batch: in the open batch, behind messages in flight whose
+  /// acknowledgement is certain to arrive, or as the first one of a series; a lock request or release only if
+  /// it may.
   bool goes_in_batch(Peer& peer, MessageOperation const& operation, std::size_t payload_bytes) const noexcept;
-  /// Adds the request to the current batch; returns the location for its payload.
+  /// Adds the request to the open batch, or to a new one; returns the location for its payload.
   std::byte* append(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes);
   /// Counts a request that the caller has appended to the batch.
   void note_appended(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept;
@@ -45,12 +46,12 @@ class RequestSender {
   void send_awaited_batches();
   /// Sends the deferred batches, which have waited for the rest of a series long enough.
   void send_deferred_batches();
-  /// As send_deferred_batches(), for the agent: no thread has called the library since the agent's previous
-  /// call of it.
+  /// As send_deferred_batches(), for the agent, which has found that no thread has called the library since
+  /// the agent's previous look.
   void send_abandoned_batches();
   /// Whether there are deferred batches.
   bool has_deferred_batch() const noexcept { return deferred_ != 0; }
-  /// Whether a first batch has been deferred since the last call, when no other was.
+  /// Whether, since the last call, a batch has been deferred while no other was.
   bool take_newly_deferred() noexcept { return std::exchange(newly_deferred_, false); }
   /// Batches may be deferred while the agent is awake: it looks for them before it sleeps. Any thread.
   void permit_deferral(bool permitted) noexcept {

@@ -1,5 +1,5 @@
-/// Revocations of segments by their owners. Each is answered once this process no longer uses the segment's
-/// key. Under the channel's lock.
+/// Revocations of segments and exposures by their owners. Each is answered once this process no longer uses
+/// the key of the segment, or the exposure. Under the channel's lock.
 #pragma once
 
 #include <cstdint>

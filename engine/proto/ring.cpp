@@ -80,7 +80,7 @@ RingSlot* claim(RingRoute const& route) {
 
 enum class Outcome : std::uint8_t { answered, not_taken, lost };
 
-/// Waits until the slot is answered, or no thread has taken it for the route's timeout.
+/// Waits until the slot is answered, no thread has taken it for the route's timeout, or the peer is lost.
 Outcome wait(RingSlot& slot, RingRoute const& route) {
   constexpr unsigned looks_per_time = 16;
   constexpr unsigned looks_before_yield = 4096;

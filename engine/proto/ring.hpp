@@ -16,7 +16,7 @@ namespace mpixrma::engine {
 
 /// The two processes of an operation, and its conditions.
 struct RingRoute {
-  std::uint64_t origin;  ///< identity of the process
+  std::uint64_t origin;  ///< identity of this process
   Peer& peer;
   bool held;                         ///< the caller holds the stripes that the operation's flags require
   bool across;                       ///< the kernel could transfer the data
@@ -27,7 +27,7 @@ struct RingRoute {
 
 /// Returns nullopt if the operation is unsuitable, if no slot is free, if the target is busy, or if it has
 /// not polled for `timeout`; after a partial execution `left` receives the remaining ranges. Returns
-/// bad_origin if the origin's memory of a put or get is not mapped, transport if the peer is lost, or else
+/// bad_origin if a contiguous origin of a put or get is not accessible, transport if the peer is lost, or else
 /// the target's status.
 std::optional<Status> deliver(RmaOp const& operation, RingRoute const& route, std::vector<DataRange>* left);
 

@@ -6,7 +6,7 @@
 
 namespace mpixrma::engine {
 
-/// In the terms in which the operation names it.
+/// Returns the memory in the terms in which the operation names it: as addresses, or offsets in an exposure.
 inline TargetAccess access_of(RmaOp const& operation) noexcept {
   Extent const extent = operation.target_layout.extent();
   return {operation.exposed.target, operation.target + static_cast<std::uint64_t>(extent.begin),

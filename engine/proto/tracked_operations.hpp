@@ -28,7 +28,8 @@ class TrackedOperations {
 
   /// `executed`: every message up to this position is executed.
   static bool is_finished(Outstanding const& entry, std::uint64_t executed) noexcept;
-  /// Calls the completion object, or keeps a failure, and releases the operation.
+  /// Calls the completion object, or keeps a failure, and releases the operation. The caller of
+  /// OperationStreams::find_segment() releases its query itself.
   void finish(Outstanding& entry) noexcept;
   /// Finishes the operations that wait outside of the issue order and are complete.
   void finish_detached();

@@ -86,12 +86,12 @@ void Agent::run() {
   // By the first event, the other processes of the job have started and are bound.
   place_agent(cores_, log_);
   while (work_until_stopped()) {
-    // An application that has not polled since the last event computes: the agent executes messages at once.
+    // An application that has not polled while the agent slept computes: the agent executes messages at once.
     if (channel_.polls() != polls_seen_) yield_to_application();
   }
 }
 
-/// As sleep_until_event(), but tolerates lack of memory: failed work is retried at the next event.
+/// As sleep_until_event(), but tolerates lack of memory: failed work is retried after a pause.
 bool Agent::work_until_stopped() {
   for (;;) {
     try {
@@ -124,7 +124,7 @@ void Agent::note_handled() noexcept {
   handled_ = now;
 }
 
-/// Polls while no other thread handles the messages and they keep arriving.
+/// Polls until a message has arrived, another thread polls, or `longest_linger_` after the newest message.
 bool Agent::linger() {
   // The gap includes the wake-up time of this thread: occasional polling measures the gap without it.
   bool const on_trial = gap_ > longest_linger_;

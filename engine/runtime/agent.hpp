@@ -1,10 +1,11 @@
 /// The thread that executes the messages of a channel when the application does not.
 ///
-/// It sleeps on the worker's event descriptor. If messages arrive faster than it can fall asleep and be
-/// woken, it first polls for the next one briefly. When a message arrives, it first determines whether the
-/// application polls; if so, it leaves the messages to the application and only checks from time to time
-/// whether the polling has ended, so that on few cores it never competes with a polling application. After a
-/// while without messages it returns to the descriptor, and the application's polls cost nothing again.
+/// The agent sleeps on the worker's event descriptor. If messages arrive faster than it can fall asleep and
+/// be woken, it first polls for the next one briefly. When a message arrives, the agent first determines
+/// whether the application polls; if so, it leaves the messages to the application and only checks from time
+/// to time whether the polling has ended, so that on few cores it never competes with a polling application.
+/// After a while without messages it returns to the descriptor, and the application's polls cost nothing
+/// again.
 #pragma once
 
 #include <poll.h>
@@ -69,13 +70,13 @@ class Agent {
   /// Polls for another message; returns true if there was one.
   bool linger();
   void note_handled() noexcept;
-  /// What ends a sleep: an event only, or an event or the next periodic check, whichever is first.
+  /// The end of a sleep: an event only, or an event or the next periodic check, whichever is first.
   enum class SleepUntil : std::uint8_t { event, periodic_check };
   void sleep(SleepUntil end);
-  /// Leaves the messages to the application as long as it polls.
+  /// Leaves the messages to the application as long as it polls and messages arrive.
   void yield_to_application();
-  /// Sleeps, no longer than until descriptor `event` is readable (-1: none); returns true if the agent was
-  /// woken.
+  /// Sleeps for `duration`, or until descriptor `event` (-1: none) or one of the services is readable, or the
+  /// agent is woken. Serves the services. Returns true if the agent was woken.
   bool pause(std::chrono::microseconds duration, int event) const;
   void answer(pollfd const* services) const;
   void wake() noexcept;
@@ -86,7 +87,7 @@ class Agent {
   std::chrono::nanoseconds longest_linger_;
   CoreSharing core_sharing_;
   std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
-  unsigned slept_at_once_ = 0;                     ///< number of messages after which the agent did not poll
+  unsigned slept_at_once_ = 0;                     ///< number of calls of linger() while messages are slow
   std::chrono::steady_clock::time_point handled_;  ///< time of the newest message
   std::chrono::steady_clock::time_point woken_;    ///< time of the last wake-up
   std::string cores_;

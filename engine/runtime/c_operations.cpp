@@ -1,4 +1,4 @@
-/// The C interface: wrappers of the engine's functions. A status reports a lack of memory.
+/// The C interface: wrappers of the engine's functions. A returned status also reports a lack of memory.
 #include <algorithm>
 #include <cstddef>
 #include <new>

@@ -70,13 +70,13 @@ class Channel final : public MessageHandler {
   int progress() {
     FaultScope const faults;  // for requests on memory that may be unmapped
     int const events = transport.progress();
-    // No event announces these requests, so this does not keep any thread awake.
+    // These requests are not counted as events, so they keep no thread awake.
     if (executor.ring.has_news(ring())) executor.ring.take(ring());
     if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
     if (connections.has_losses()) handle_losses();
     eviction.progress();
     try {
-      // A message that progress() sends to this process itself has arrived when progress() returns.
+      // A message that these functions send to this process itself has arrived when they return.
       do {
         executor.progress_due();
         message_protocol.progress_due();
@@ -159,8 +159,8 @@ class Channel final : public MessageHandler {
     }
   }
 
-  /// Called by the agent: sends the batches that wait for more operations if no thread has called the library
-  /// since the agent's previous call. With the lock held.
+  /// Called by the agent: sends the deferred batches, unless a thread has called the library since the
+  /// agent's previous look. With the lock held.
   void send_abandoned_batches() {
     if (message_protocol.sender.has_deferred_batch() && polls() == polls_at_last_look_)
       message_protocol.sender.send_abandoned_batches();
@@ -176,7 +176,7 @@ class Channel final : public MessageHandler {
   /// Whether some processes or lock holders must be polled, because no event announces their end.
   bool must_poll() const noexcept { return watch.must_poll() || locks.must_poll(); }
 
-  /// Handles the end of a process, announced by that process or by others. With the lock held.
+  /// Records that a process has ended, according to the bootstrap or a caller. With the lock held.
   void lose(std::uint64_t process) {
     if (connections.knows(process) || message_protocol.sessions.knows(process))
       connections.lose(process, "the process has gone");
@@ -194,9 +194,10 @@ class Channel final : public MessageHandler {
   /// Sets the function that wakes the agent.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  /// Called by the MPI library's progress. Does almost nothing while the agent sleeps on the event
-  /// descriptor, because then nothing has arrived. Otherwise polls up to `turns_per_poll` times for an event,
-  /// because a turn of the library's own progress costs about as much as a message.
+  /// Called by the MPI library's progress. Only takes requests from the ring while the agent sleeps on the
+  /// event descriptor and no batch is open, because then no message has arrived. Otherwise polls up to
+  /// `turns_per_poll` times for an event, because a turn of the library's own progress costs about as much as
+  /// a message.
   int poll() {
     count_poll();
     int const entries = take_from_ring();
@@ -219,7 +220,7 @@ class Channel final : public MessageHandler {
     return held.owns_lock() ? poll_ring_burst() : 0;
   }
 
-  /// For a waiting thread: always polls.
+  /// For a waiting thread: polls even while the agent sleeps.
   int poll_now() {
     count_poll();
     std::unique_lock const held(lock, std::try_to_lock);
@@ -244,8 +245,8 @@ class Channel final : public MessageHandler {
   bool agent_sleeps() const noexcept { return agent_sleeps_.load(std::memory_order_relaxed); }
 
  private:
-  /// Sends the deferred batches once the oldest has been deferred for `progress_interval`. The first deferred
-  /// batch of a series also postpones the next call of progress().
+  /// Sends the deferred batches once the oldest has been deferred for `progress_interval`. A batch that is
+  /// deferred while no other is also postpones the next call of progress().
   void send_overdue_batches(std::chrono::steady_clock::time_point now) {
     RequestSender& sender = message_protocol.sender;
     if (!sender.has_deferred_batch()) return;
@@ -300,7 +301,7 @@ class Channel final : public MessageHandler {
 
   /// Notifies both sides of the message path before the connection is closed.
   void handle_losses();
-  /// Unmaps the memory of a lost peer of this host if its process has ended; otherwise watches the process,
+  /// Releases the memory of a lost peer of this host if its process has ended; otherwise watches the process,
   /// whose end leads to another call.
   void release_memory_of(Peer& peer);
 

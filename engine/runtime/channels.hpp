@@ -1,5 +1,5 @@
 /// The channels of a process. Each peer is assigned to one of them, so that threads that communicate with
-/// peers on different channels share nothing.
+/// peers on different channels do not wait for each other.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class Channels {
   /// Starts the agents.
   Status start();
   void stop() noexcept;
-  /// Closes every connection.
+  /// Closes every connection and worker.
   void close() noexcept;
 
   UcxContext const& context() const noexcept { return context_; }

@@ -40,7 +40,7 @@ void CopyDecisions::open(mpix_engine_config const& config) {
   if (is_complete(fixed_, measured_, copy_sizes_of_job)) return;
   try {
     thread_ = start_service_thread([this, cache = std::move(cache)] { complete(cache); });
-  } catch (std::system_error const&) {  // no thread: the C library decides what is missing
+  } catch (std::system_error const&) {  // no thread: missing decisions mean the C library
   }
 }
 

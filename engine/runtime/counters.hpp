@@ -24,7 +24,7 @@ class MPIX_ENGINE_API EngineCounters {
   /// Ends the wait with this number, and returns its completion, which is then not called; nullptr if the
   /// completion has been called or is about to be.
   Completion* cancel(std::uint64_t number);
-  /// Ends the waits for counters in [begin, end) with Status::bad_address.
+  /// Ends the waits for counters in [begin, end), with Status::bad_address if the threshold is not reached.
   void forget(void const* begin, void const* end);
 
  private:

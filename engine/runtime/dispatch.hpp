@@ -34,8 +34,8 @@ struct Protocol {
   /// flight. Called only to decide whether to wait for such messages; issue() checks again. The only side
   /// effect is that memory may be mapped. Null for Stage::in_stream.
   bool (*can_execute)(Dispatch&);
-  /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done; or, if
-  /// Dispatch::unexecuted() is not empty, everything is done except the parts listed there.
+  /// Executes or starts the operation. Returns nullopt if the protocol cannot: then the whole operation is to
+  /// be executed by another one; or, if Dispatch::unexecuted() is not empty, only the parts listed there.
   std::optional<Issued> (*issue)(Dispatch&);
 };
 
@@ -82,8 +82,9 @@ class Dispatch {
   /// Executes the operation, on a process of this host, by the first protocol of Stage::at_once that can;
   /// nullopt if there is none.
   std::optional<Issued> issue_at_once();
-  /// While a trace is written: executes the operation by load and store if that needs neither a wait nor a
-  /// search for the memory. Otherwise does nothing and returns nullopt.
+  /// While a trace is written: executes the operation by load and store if that needs neither a wait for
+  /// messages nor a search for the memory. Otherwise, and for an operation that is atomic or notifies, does
+  /// nothing and returns nullopt.
   std::optional<Issued> issue_traced_direct();
   /// Issues the operation by the first protocol of Stage::in_stream that can: as a message, or by UCX put or
   /// get.
@@ -120,10 +121,10 @@ class Dispatch {
   std::byte* map(RemoteAddress begin, std::size_t bytes, Status* refused) {
     return engine_.peer_memory.map_range(peer_, begin, bytes, refused);
   }
-  /// Returns the segment that contains the target's memory: bad_address if none contains its first byte,
-  /// overrun if the segment ends before the memory does.
+  /// Whether a segment contains the target's memory: ok; bad_address if none contains the first byte; overrun
+  /// if the segment ends before the memory does.
   Status find_segment() const;
-  /// Executes requests in this process's ring while it waits for an answer in the ring of another process.
+  /// Executes requests in this process's ring while this process waits for an answer in another one's ring.
   void serve_ring() { state_.channels.take_from_ring(); }
   /// The ranges that are left of a partly executed operation. A protocol that adds ranges returns nullopt;
   /// Dispatch executes them as a Remainder by cross-memory or messages.

@@ -25,7 +25,7 @@ void Dispatch::wait_for_overlapping() {
     engine_.waits.until(peer_, [&] { return engine_.order.executed_or_request_ack(peer_, last); });
 }
 
-/// Returns the predecessors of the operation in the stream. Under the channel's lock.
+/// Returns the messages, and the UCX puts and gets, that the operation must follow. Under the channel's lock.
 Predecessors Dispatch::predecessors() const {
   MessageStream& stream = peer_state().messages;
   NetworkState const& network = peer_state().network();

@@ -59,7 +59,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   EngineCounters counters;
   EngineTraffic traffic;
 
-  /// Starts the agent and publishes the address. Called once, after construction.
+  /// Opens everything, starts the agents and publishes the address. Called once, after construction.
   Status start();
 
   /// Whether the engine was created in this process, and not before a fork().
@@ -83,7 +83,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
 
   struct UnreportedFailures {
     LateErrors::Failures all;
-    std::uint64_t process = 0;  ///< target of the first failure, if `rank` there is LateError::of_peer
+    std::uint64_t process = 0;  ///< target of the first failure, if all.first.rank is LateError::of_peer
   };
   /// Waits until all issued operations are complete, and returns all unreported failures.
   UnreportedFailures complete_everything();

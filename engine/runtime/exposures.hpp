@@ -20,7 +20,7 @@ class MPIX_ENGINE_API EngineExposures {
       : state_(state), waits_(waits), memory_(memory) {}
 
   /// Gives peers the `rights` to memory, which is registered as by EngineMemory::attach() until withdraw().
-  /// The caller distributes the id. Read-only memory is exposed for reading only, and a write to it is
+  /// The caller distributes the id. Read-only memory is exposed for reading only: writes to it fail with
   /// not_writable. Errors: as attach(); bad_argument also for no rights; out_of_memory.
   Status expose(void* base, std::size_t bytes, Rights rights, ExposureId* id);
   /// From now on, updates of this memory use the CPU's atomics for each element, if its type permits. Such

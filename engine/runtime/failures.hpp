@@ -18,16 +18,16 @@ class MPIX_ENGINE_API EngineFailures {
   explicit EngineFailures(EngineState& state) noexcept : state_(state) {}
 
   /// Returns the first failure since the last call among operations with `context` to `peer` without a
-  /// completion object; ok if there was none. `error` receives that operation, for
-  /// EnginePeerMemory::reason().
+  /// completion object, or else the first one stored by keep(); ok if there was none. `error` receives that
+  /// operation, for EnginePeerMemory::reason().
   Status take(Peer& peer, std::uint32_t context, LateError* error = nullptr);
   /// As above, with the number of failures.
   LateErrors::Failures take_all(Peer& peer, std::uint32_t context);
   /// From now on, a lost connection to `peer` is no failure of the operations with `context` issued so far.
   void forget(Peer& peer, std::uint32_t context) noexcept;
   /// Stores a failure that the operation's completion cannot report: the next take() for `context` and the
-  /// peer with the identity `process`, or for `context` and any peer, returns it. error.rank must not be
-  /// LateError::of_peer. May be called by a completion.
+  /// peer with the identity `process` (any peer if it is unspecified_process) returns the failure. error.rank
+  /// must not be LateError::of_peer. May be called by a completion.
   void keep(std::uint32_t context, LateError const& error,
             std::uint64_t process = LateErrors::unspecified_process) noexcept;
   /// Returns and removes the failures stored by keep(), of all contexts.

@@ -1,5 +1,6 @@
 /// Describes the state of a process for mpix-rma ps: its waits, and the waits of others for it. Called by the
-/// agent while other threads may hang: no lock is waited for longer than `lock_timeout`.
+/// agent while other threads may hang: no lock of the peers or of a channel is waited for longer than
+/// `lock_timeout`. The other locks are held briefly only.
 #include <chrono>
 #include <mutex>
 #include <string>

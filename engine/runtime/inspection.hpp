@@ -15,11 +15,11 @@ class Inspection {
   /// Prefix of the names, followed by the pid, a slash, and the number of the engine in the process.
   static constexpr char const* prefix = "mpix-rma/";
 
-  /// Without a socket, if the system permits none, there are no answers, and nothing else changes.
+  /// If the system permits no socket, there are no answers; nothing else changes.
   void open() noexcept;
   /// Readable when a client connects; -1 without a socket.
   int fd() const noexcept { return socket_.get(); }
-  /// Answers all clients with the result of `describe`. Never waits.
+  /// Answers all clients with the result of `describe`. Never waits for a client.
   void answer(std::function<std::string()> const& describe) const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-/// Ring protocol: small operations on unmapped memory of a process of this host.
+/// Ring protocol: operations on unmapped memory of a process of this host that polls its ring.
 #include <chrono>
 #include <functional>
 

@@ -34,11 +34,11 @@ class MPIX_ENGINE_API EngineLocks {
   Status destroy(LockId first, std::uint32_t count);
 
   /// Requests a lock of `peer` for an owner in this process: it is held when the call returns complete, or
-  /// when `completion` receives Status::ok. Requests are served in FIFO order, adjacent shared requests
-  /// together. A holder that ends loses the lock, a waiting process its place. Does not wait; neither does
-  /// EngineOrder::complete wait for locks. Errors, by the call or by the completion: bad_argument: no such
-  /// lock, or its owner holds it or waits for it already; busy: an attempt, and the lock is not free;
-  /// transport, unreachable: the peer has ended.
+  /// when `completion` receives Status::ok. Requests that wait are served in FIFO order, unless they overtake
+  /// (LockRequest::overtakes), adjacent shared requests together. A holder that ends loses the lock, a waiting process its place. Does not wait for the lock;
+  /// neither does EngineOrder::complete wait for locks. Errors, by the call or by the completion:
+  /// bad_argument: no such lock, or the owner holds it or waits for it already; busy: an attempt, and the
+  /// lock is not free; transport, unreachable: the peer has ended.
   Issued acquire(Peer& peer, LockRequest const& request);
   /// As acquire(), for peers that are reached only by messages: later operations to the peer wait at the peer
   /// until the lock is held; the caller does not wait. Only for processes in which no other thread issues
@@ -47,8 +47,8 @@ class MPIX_ENGINE_API EngineLocks {
   /// now.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                           LockSend send);
-  /// Waits for the pending in-stream lock, if any. acquire() and acquire_in_stream() do so first (except with
-  /// LockRequest::beside_stream), and callers that acquire locks by word() should do so too: a process
+  /// Waits for the pending in-stream lock, if any. acquire() (except with LockRequest::beside_stream) and
+  /// acquire_in_stream() do so first, and callers that acquire locks by word() should do so too: a process
   /// requests locks one after the other, in the order of its calls.
   void finish_pending() {
     if (pending_.peer.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
@@ -56,7 +56,7 @@ class MPIX_ENGINE_API EngineLocks {
   }
   /// Whether no in-stream lock is pending, so that finish_pending() would return at once.
   bool has_none_pending();
-  /// Whether the stream to the peer waits for a lock that was requested by acquire_in_stream().
+  /// Whether the stream to the peer may wait for a lock that was requested by acquire_in_stream().
   bool stream_waits_for_lock(Peer& peer);
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
   /// holder's, whatever path they take: a release by message waits for UCX puts and gets, and the release of

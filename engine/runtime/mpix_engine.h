@@ -30,7 +30,8 @@ typedef struct mpix_engine mpix_engine_t;
 /** A process of the job, as seen by one engine. Valid as long as that engine. */
 typedef struct mpix_engine_peer mpix_engine_peer_t;
 
-/** The status codes that functions return as an int. */
+/** The status codes that functions return as an int. mpix_engine_status_text knows the texts of further ones,
+ * such as those for a target that is read-only, or that ends beyond its allocation. */
 enum mpix_engine_status {
   MPIX_ENGINE_OK = 0,
   MPIX_ENGINE_BAD_ADDRESS,   /**< no readable or writable memory at the target address */
@@ -52,13 +53,14 @@ enum mpix_engine_status {
 /** Fills `config` with the defaults. */
 MPIX_ENGINE_API void mpix_engine_config_init(struct mpix_engine_config* config);
 
-/** Creates an engine, starts its agent and publishes its address. Both arguments are copied; the memory that
- *  they point to must stay valid until mpix_engine_destroy. Returns 0; or, after one line on stderr, an
- *  mpix_engine_status, and then no engine exists. */
+/** Creates an engine, starts its agents and publishes its address. Both structs are copied; the memory that
+ *  their fields point to must stay valid until mpix_engine_destroy. Returns 0; or, after one line on stderr,
+ *  an mpix_engine_status, and then no engine exists. BAD_ARGUMENT, without a line: the other fields of
+ *  `config` do not permit `encrypt`. */
 MPIX_ENGINE_API int mpix_engine_create(const struct mpix_engine_config* config,
                                        const struct mpix_bootstrap* bootstrap, mpix_engine_t** engine);
 
-/** Stops the agent, closes endpoints and releases all memory. Incomplete operations are dropped. No thread
+/** Stops the agents, closes endpoints and releases all memory. Incomplete operations are dropped. No thread
  *  may use the engine any more. NULL is ignored. */
 MPIX_ENGINE_API void mpix_engine_destroy(mpix_engine_t* engine);
 
@@ -330,7 +332,7 @@ MPIX_ENGINE_API int mpix_engine_take_error(mpix_engine_t* engine, mpix_engine_pe
 MPIX_ENGINE_API int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t threshold,
                                       struct mpix_engine_completion* completion);
 
-/** Ends the waits for counters in [begin, end) with BAD_ADDRESS. */
+/** Ends the waits for counters in [begin, end), with BAD_ADDRESS if the threshold is not reached. */
 MPIX_ENGINE_API void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end);
 
 /* ---- Locks: each lock belongs to a process, its target. An owner is a process, and a number that
@@ -355,9 +357,9 @@ MPIX_ENGINE_API int mpix_engine_create_locks(mpix_engine_t* engine, uint32_t cou
 MPIX_ENGINE_API int mpix_engine_destroy_locks(mpix_engine_t* engine, uint32_t first, uint32_t count);
 
 /** Requests a lock of `peer`: it is held when `issued->complete`, or when the completion receives 0. A holder
- * that ends loses the lock, a waiting process its place. Does not wait. Errors, by the call or by the
- * completion: BAD_ARGUMENT: no such lock, or its owner holds it or waits for it already; BUSY; TRANSPORT,
- * UNREACHABLE: the peer has ended. */
+ * that ends loses the lock, a waiting process its place. Does not wait for the lock. Errors, by the call or
+ * by the completion: BAD_ARGUMENT: no such lock, or the owner holds it or waits for it already; BUSY;
+ * TRANSPORT, UNREACHABLE: the peer has ended. */
 MPIX_ENGINE_API int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                                      const struct mpix_engine_lock_request* request,
                                      struct mpix_engine_issued* issued);
@@ -376,7 +378,7 @@ MPIX_ENGINE_API int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t
 struct mpix_engine_traffic {
   uint64_t operations[5];
   uint64_t bytes[5];
-  uint64_t messages_sent;     /**< requests to other agents */
+  uint64_t messages_sent;     /**< requests of this process */
   uint64_t messages_executed; /**< requests of others that this process executed */
 };
 

@@ -1,4 +1,4 @@
-/// A fence over several peers: operations to each of them follow the earlier messages to all of the others.
+/// A fence over several peers: later operations to any peer follow the earlier messages to all of these.
 #pragma once
 
 #include <algorithm>

@@ -56,14 +56,16 @@ Status EngineState::start_network() {
   return Status::ok;
 }
 
-/// Whether all processes of the job share the memory of this host, and only messages need UCX.
+/// Whether the network may be deferred: the parameter permits it, all processes of the job share the memory
+/// of this host, and only messages need UCX.
 bool EngineState::may_defer_network() const {
   bool const is_local = config.one_host != 0 && config.exposed_only == 0 && !is_closed_to_others();
   return config.defer_network != 0 && is_local && config.network_without_hardware == 0 &&
          !DeviceMemory::are_devices_present();
 }
 
-/// Publishes the address of the address service, which other processes ask for the addresses of the workers.
+/// Prepares the publication of the address service's address, where other processes ask for the addresses of
+/// the workers.
 Status EngineState::defer_network() {
   ServiceAddress const where = address_service.address();
   auto const* const begin = reinterpret_cast<std::byte const*>(&where);

@@ -25,8 +25,9 @@ class MPIX_ENGINE_API EngineOrder {
   /// Returns the sequence of the newest message to `peer`, which covers everything issued so far.
   static std::uint64_t newest(Peer const& peer) noexcept;
 
-  /// Waits until every message up to `sequence` is executed at the target and its data has arrived, and makes
-  /// earlier direct stores visible. Errors: see EngineFailures::take.
+  /// Waits until every message up to `sequence` is executed at the target and its data has arrived, and,
+  /// unless `sequence` is 0, until all UCX puts and gets have ended. Makes earlier direct stores visible.
+  /// Errors: see EngineFailures::take.
   void complete(Peer& peer, std::uint64_t sequence);
 
   /// Waits until the origin and result buffers of every operation up to `sequence` may be reused: fetched
@@ -45,8 +46,9 @@ class MPIX_ENGINE_API EngineOrder {
   void fence(std::span<PeerSequence const> earlier) noexcept;
 
   /// Calls `completion`, during progress or before this call returns, once complete(peer, sequence) would
-  /// return. The completion receives the status that EngineFailures::take(peer, context) would return then;
-  /// `*error` is set as by take() before that. `peer` must stay in use until then.
+  /// return. The completion receives the status that EngineFailures::take(peer, context) would return then,
+  /// but without the failures stored by EngineFailures::keep(); `*error` is set as by take() before that.
+  /// Status::out_of_memory: the wait could not be recorded. `peer` must stay in use until the completion.
   void watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion,
              LateError* error = nullptr) noexcept;
   /// As above for complete_local(peer, sequence), without failures.
@@ -57,7 +59,8 @@ class MPIX_ENGINE_API EngineOrder {
   /// Whether every message up to `sequence` is executed. If not, and the acknowledgement is delayed, queues
   /// and sends an empty put that requests it. Acquires the channel's lock.
   bool executed_or_request_ack(Peer& peer, std::uint64_t sequence);
-  /// Waits for messages to the peer that later loads and stores must not overtake.
+  /// Waits for messages, to this peer or, after a multi-peer fence, to others, that loads and stores on the
+  /// peer must not overtake.
   void wait_for_deferred_access(Peer& peer);
   /// Waits for ordered puts of this process to itself, which may write the buffer of an ordered get.
   void wait_for_puts_to_self();

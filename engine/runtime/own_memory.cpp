@@ -83,14 +83,15 @@ void EngineMemory::wait_until_dropped(RemoteAddress begin, RemoteAddress end) {
 }
 
 /// Determines the access rights of memory to be registered; bad_address if it is not readable. No channel is
-/// locked meanwhile.
+/// locked while the memory is examined.
 Status EngineMemory::find_rights(void const* base, std::size_t bytes, MemoryRights* found) const {
   *found = {true, true, true};
   {
     std::lock_guard const held(state_.channels.front().lock);
     if (state_.segments.in_region(reinterpret_cast<RemoteAddress>(base), bytes)) return Status::ok;
   }
-  // For a few pages, a write that changes nothing is a faster test than reading the kernel's memory map.
+  // For a few pages, a write that changes nothing is a faster test than reading the kernel's memory map. The
+  // write allocates these pages.
   constexpr std::size_t few_bytes = 16 * 1024;
   if (bytes <= few_bytes && accessible(base, bytes, Access::write)) return Status::ok;
   *found = rights_of(base, bytes);

@@ -38,8 +38,8 @@ class MPIX_ENGINE_API EngineMemory {
   /// Registers memory for the fastest possible access. Registrations may overlap; those of user memory then
   /// form one segment. Registrations of memory from allocate() must stay within one allocation and have no
   /// effect. bad_argument: empty, or beyond the end of an allocation; bad_address: not mapped, or not
-  /// readable; not_writable: `access` is write, and the memory is read-only; device_memory. Allocates no
-  /// pages.
+  /// readable; not_writable: `access` is write, and the memory is read-only; device_memory. Allocates
+  /// pages only if `bytes` is at most 16 KiB.
   Status attach(void* base, std::size_t bytes, PeerAccess access = PeerAccess::as_permitted,
                 Registrar registrar = Registrar::host);
   /// As above; `*found` receives the rights of this process to the memory.

@@ -131,7 +131,7 @@ constexpr mpix_engine_parameter table[] = {
 
 #undef FIELD
 
-/// Stores a size or a number.
+/// Stores a size, a number or a switch.
 void store(mpix_engine_config& config, mpix_engine_parameter const& parameter, std::uint64_t value) noexcept {
   auto* const field = reinterpret_cast<char*>(&config) + parameter.field;
   // In these fields 0 means the default, and all bits set mean none or never.
@@ -186,7 +186,7 @@ unsigned path_of(std::string_view word) noexcept {
   return 0;
 }
 
-/// Returns the paths of a former name, or 0, and names the new ones in `why`.
+/// Returns the paths of a former name, whose new names are written to `why`; 0 if the word is no former name.
 unsigned former_path_of(std::string_view word, char* why, std::size_t bytes) noexcept {
   for (FormerName const& path : former_paths) {
     if (path.former != word) continue;
@@ -197,7 +197,7 @@ unsigned former_path_of(std::string_view word, char* why, std::size_t bytes) noe
   return 0;
 }
 
-/// `agent` alone has always meant messages, even on the same host.
+/// Unless `direct` or `cross_memory` is listed too, `agent` means messages only, even on the same host.
 unsigned without_lone_ring(unsigned paths) noexcept {
   constexpr unsigned mapped = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY;
   return (paths & mapped) != 0 ? paths : paths & ~unsigned{MPIX_ENGINE_PATH_RING};

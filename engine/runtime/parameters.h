@@ -26,7 +26,7 @@ struct mpix_engine_parameter {
   uint64_t minimum;
   uint64_t maximum;
   uint64_t initial;          /**< default */
-  int permits_zero;          /**< nonzero: 0 is a value, too, and stands for none or never */
+  int permits_zero;          /**< nonzero: 0 is a value, too: none or never, or as `help` says */
   const char* initial_words; /**< default of MPIX_ENGINE_PARAMETER_WORDS */
   const char* unit;          /**< as in "bytes"; empty: none */
   int level;                 /**< 4: for tuning by users, 5: for detailed tuning, 6: for all details */
@@ -47,8 +47,8 @@ MPIX_ENGINE_API int mpix_engine_set_number(struct mpix_engine_config* config,
                                            char* why, size_t bytes);
 
 /** As above from a text, a decimal number if the parameter is numeric. The text must stay valid as long as
- * the engine. If the text has a former name of a value, `why` names the new one, and is else empty. A host
- * that defines "auto" for "interfaces" sets that field itself. */
+ * the engine. On success, `why` names the new name of a value if the text has the former one, and is else
+ * empty. A host that defines "auto" for "interfaces" sets that field itself. */
 MPIX_ENGINE_API int mpix_engine_set_text(struct mpix_engine_config* config,
                                          const struct mpix_engine_parameter* parameter, const char* text,
                                          char* why, size_t bytes);

@@ -39,8 +39,8 @@ class MPIX_ENGINE_API EnginePeerMemory {
   /// if they are not accessible by load and store. Valid until the peer frees the memory.
   std::byte* map(Peer& peer, RemoteAddress address, std::size_t bytes);
   /// For an operation that is issued: as map() of [begin, begin + bytes) of a peer on this host, without a
-  /// wait. `*refused` is set to bad_address or overrun if the range is in the peer's regions but not in one
-  /// segment.
+  /// wait. `*refused` is set to bad_address or overrun if the range overlaps the peer's regions but is not in
+  /// one segment.
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
   /// Maps an exposure of a peer on this host. stale_exposure: it does not exist; unsupported: not accessible
   /// by load and store.

@@ -23,10 +23,10 @@ class MPIX_ENGINE_API EnginePeers {
   /// otherwise. nullptr if the address is invalid.
   Peer* at(std::span<std::byte const> address);
   /// Ends the use of a peer returned by these functions. The engine removes an unused peer once its process
-  /// has ended.
+  /// has ended, or the connection to the process is lost.
   void release(Peer& peer);
   /// Ends the connection to a process that the caller considers dead: operations on its memory fail from here
-  /// on. Does nothing if the process is not a peer. Any thread.
+  /// on. Does nothing if the process is neither a peer nor connected. Any thread.
   void lose(std::uint64_t process) noexcept;
 
  private:

@@ -15,7 +15,7 @@ class MPIX_ENGINE_API EngineTraffic {
   explicit EngineTraffic(EngineState& state) noexcept : state_(state) {}
 
   Statistics statistics() const;
-  /// Returns the traffic with the process of this identity.
+  /// Returns the traffic with the process of this identity; of a removed peer, only messages_executed.
   Traffic with(std::uint64_t process) const;
 
  private:

@@ -15,7 +15,7 @@ bool has_reached(std::uint64_t const* counter, std::uint64_t threshold) noexcept
   return __atomic_load_n(counter, __ATOMIC_ACQUIRE) >= threshold;
 }
 
-/// Whether they are complete; then `*failure` is their failure. With the channel's lock held.
+/// Whether the operations are complete; then `*failure` is their failure. With the channel's lock held.
 bool are_complete(Watches::Operations const& operations, Status* failure) noexcept {
   Peer& peer = *operations.peer;
   Channel& channel = channel_of(peer);

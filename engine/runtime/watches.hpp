@@ -1,5 +1,5 @@
-/// Waits that no event announces, checked during progress: for a counter that others increment, possibly by a
-/// store of another process, and for the completion of operations to a peer.
+/// Waits whose end no event announces, checked during progress: for a counter that others increment, possibly
+/// by a store of another process, and for the completion of operations to a peer.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class Watches {
   /// Calls the completions of ended waits. Returns their number.
   int check() { return waiting_.load(std::memory_order_relaxed) == 0 ? 0 : check_all(); }
 
-  /// Ends the waits for counters in [begin, end) with Status::bad_address.
+  /// Ends the waits for counters in [begin, end), with Status::bad_address if the threshold is not reached.
   void forget(void const* begin, void const* end);
   /// Removes the wait for a counter with this number. Returns its completion, or nullptr if it has ended.
   Completion* cancel(std::uint64_t number);
