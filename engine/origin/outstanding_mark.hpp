@@ -8,9 +8,9 @@
 namespace mpixrma::engine {
 
 /// The operations that a thread must wait for, as one number. Each operation increments the number, or raises
-/// the number to the operation's Issued::sequence if that is larger. So clear() cannot clear an operation that
-/// another thread has issued during the wait, not even a UCX put or get, which has no position of its own. The
-/// lowest bit of the word means that there are operations to wait for.
+/// the number to the operation's Issued::sequence if that is larger. So clear() cannot clear an operation
+/// that another thread has issued during the wait, not even a UCX put or get, which has no position of its
+/// own. The lowest bit of the word means that there are operations to wait for.
 ///
 /// A template of its atomics, so that lock_free_model_test can run it, as mapped_segment.hpp.
 template <template <typename> class Atomic>

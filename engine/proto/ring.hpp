@@ -27,8 +27,8 @@ struct RingRoute {
 
 /// Returns nullopt if the operation is unsuitable, if no slot is free, if the target is busy, or if it has
 /// not polled for `timeout`; after a partial execution `left` receives the remaining ranges. Returns
-/// bad_origin if a contiguous origin of a put or get is not accessible, transport if the peer is lost, or else
-/// the target's status.
+/// bad_origin if a contiguous origin of a put or get is not accessible, transport if the peer is lost, or
+/// else the target's status.
 std::optional<Status> deliver(RmaOp const& operation, RingRoute const& route, std::vector<DataRange>* left);
 
 }  // namespace mpixrma::engine

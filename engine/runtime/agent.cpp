@@ -124,7 +124,7 @@ void Agent::note_handled() noexcept {
   handled_ = now;
 }
 
-/// Polls until a message has arrived, another thread polls, or `longest_linger_` after the newest message.
+/// Polls until a message arrives, another thread polls, or the newest message is `longest_linger_` old.
 bool Agent::linger() {
   // The gap includes the wake-up time of this thread: occasional polling measures the gap without it.
   bool const on_trial = gap_ > longest_linger_;

@@ -1,8 +1,8 @@
 /// Decides whether a polling thread yields its core between two polls. Other polling threads return the
 /// core soon. But some kernels charge a thread for its yields: now and then it loses the core for a time
 /// slice. A thread that computes keeps the core for a time slice each time, the time of thousands of
-/// messages: from the second such slice on, the polling thread pauses its yields, each time for twice as many
-/// polls.
+/// messages: when such slices follow each other closely, the polling thread pauses its yields from the second
+/// slice on, each time for twice as many polls.
 #pragma once
 
 #include <algorithm>

@@ -35,10 +35,11 @@ class MPIX_ENGINE_API EngineLocks {
 
   /// Requests a lock of `peer` for an owner in this process: it is held when the call returns complete, or
   /// when `completion` receives Status::ok. Requests that wait are served in FIFO order, unless they overtake
-  /// (LockRequest::overtakes), adjacent shared requests together. A holder that ends loses the lock, a waiting process its place. Does not wait for the lock;
-  /// neither does EngineOrder::complete wait for locks. Errors, by the call or by the completion:
-  /// bad_argument: no such lock, or the owner holds it or waits for it already; busy: an attempt, and the
-  /// lock is not free; transport, unreachable: the peer has ended.
+  /// (LockRequest::overtakes), adjacent shared requests together. A holder that ends loses the lock, a
+  /// waiting process its place. Does not wait for the lock; neither does EngineOrder::complete wait for
+  /// locks. Errors, by the call or by the completion: bad_argument: no such lock, or the owner holds it or
+  /// waits for it already; busy: an attempt, and the lock is not free; transport, unreachable: the peer has
+  /// ended.
   Issued acquire(Peer& peer, LockRequest const& request);
   /// As acquire(), for peers that are reached only by messages: later operations to the peer wait at the peer
   /// until the lock is held; the caller does not wait. Only for processes in which no other thread issues

@@ -218,7 +218,8 @@ MPIX_ENGINE_API int mpix_engine_get(mpix_engine_t* engine, mpix_engine_peer_t* p
 
 /** The element types, with the sizes and representations of the C types. */
 enum mpix_engine_type {
-  MPIX_ENGINE_TYPE_NONE = 0, /**< untyped bytes; only replace and no_op */
+  MPIX_ENGINE_TYPE_NONE = 0, /**< untyped bytes; only replace, no_op, bitwise and mask operations, and
+                                compare_swap for equality or inequality */
   MPIX_ENGINE_TYPE_INT8,
   MPIX_ENGINE_TYPE_UINT8,
   MPIX_ENGINE_TYPE_INT16,
@@ -234,8 +235,8 @@ enum mpix_engine_type {
   MPIX_ENGINE_TYPE_COMPLEX_DOUBLE,
   MPIX_ENGINE_TYPE_COMPLEX_LONG_DOUBLE,
   MPIX_ENGINE_TYPE_BOOLEAN,   /**< C bool, one byte */
-  MPIX_ENGINE_TYPE_FLOAT_INT, /**< value and index, without the padding of a C struct; only minloc and
-                                 maxloc */
+  MPIX_ENGINE_TYPE_FLOAT_INT, /**< value and index, without the padding of a C struct; only minloc,
+                                 maxloc, replace and no_op */
   MPIX_ENGINE_TYPE_DOUBLE_INT,
   MPIX_ENGINE_TYPE_LONG_INT,
   MPIX_ENGINE_TYPE_INT_INT,
@@ -243,8 +244,8 @@ enum mpix_engine_type {
   MPIX_ENGINE_TYPE_LONG_DOUBLE_INT,
   MPIX_ENGINE_TYPE_FLOAT128, /**< IEEE 754 binary128 */
   MPIX_ENGINE_TYPE_COMPLEX_FLOAT128,
-  MPIX_ENGINE_TYPE_FLOAT_FLOAT,  /**< value and index, both float; only minloc and maxloc */
-  MPIX_ENGINE_TYPE_DOUBLE_DOUBLE /**< value and index, both double */
+  MPIX_ENGINE_TYPE_FLOAT_FLOAT,  /**< value and index, both float; as FLOAT_INT */
+  MPIX_ENGINE_TYPE_DOUBLE_DOUBLE /**< value and index, both double; likewise */
 };
 
 /** The effect of an update on an element. `origin` is the first operand. */
@@ -308,8 +309,9 @@ MPIX_ENGINE_API int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_
 /** Returns the position of the newest message to `peer`, which covers everything issued so far. */
 MPIX_ENGINE_API uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer);
 
-/** Waits until every message up to `sequence` is executed at the target and its data has arrived, and makes
- *  earlier direct stores visible. Errors: see mpix_engine_take_error. */
+/** Waits until every message up to `sequence` is executed at the target and its data has arrived, and, unless
+ *  `sequence` is 0, until all UCX puts and gets have ended. Makes earlier direct stores visible. Errors: see
+ *  mpix_engine_take_error. */
 MPIX_ENGINE_API void mpix_engine_complete(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence);
 
 /** Waits until the origin's memory of every operation up to `sequence` may be reused. */

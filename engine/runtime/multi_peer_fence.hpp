@@ -1,4 +1,4 @@
-/// A fence over several peers: later operations to any peer follow the earlier messages to all of these.
+/// A fence over several peers: later operations, to any peer, follow the earlier messages to all these peers.
 #pragma once
 
 #include <algorithm>
