@@ -41,7 +41,7 @@ class NetworkProtocol {
   /// called again until then.
   static bool revoke(Peer& peer, std::uint64_t number, RemoteAddress base);
   /// Fails the operations to an unreachable peer. The keys are kept while UCX has not completed some of these
-  /// operations; it never completes those to a peer on this host.
+  /// operations. UCX never completes those to a peer on this host.
   static void lose(Peer& peer);
   /// Destroys all keys, even if in use. Must be called before the peer's endpoint is closed.
   static void forget_all(Peer& peer) noexcept;

@@ -10,8 +10,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-// From this size on a contiguous origin buffer is passed to UCX instead of being copied into a message. Data
-// to be encrypted is always copied.
+// A contiguous origin buffer of at least this size is passed to UCX instead of being copied into a message.
+// Data to be encrypted is always copied.
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_runs = 1024;
 

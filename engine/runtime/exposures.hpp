@@ -23,8 +23,8 @@ class MPIX_ENGINE_API EngineExposures {
   /// The caller distributes the id. Read-only memory is exposed for reading only: writes to it fail with
   /// not_writable. Errors: as attach(); bad_argument also for no rights; out_of_memory.
   Status expose(void* base, std::size_t bytes, Rights rights, ExposureId* id);
-  /// From now on, updates of this memory use the CPU's atomics for each element, if its type permits. Such
-  /// updates need no stripes, but are slower for arrays (engine/op/kernel/update_modes.hpp).
+  /// Makes updates of this memory use the CPU's atomics for each element, if its type permits. Such updates
+  /// need no stripes, but are slower for arrays (engine/op/kernel/update_modes.hpp).
   void update_by_elements(void const* base, std::size_t bytes);
   /// Withdraws an exposure. Operations that begin after the return fail with stale_exposure; UCX puts and
   /// gets on it have ended. EngineMemory::free() withdraws all exposures in the memory. stale_exposure: `id`

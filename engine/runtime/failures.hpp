@@ -23,7 +23,7 @@ class MPIX_ENGINE_API EngineFailures {
   Status take(Peer& peer, std::uint32_t context, LateError* error = nullptr);
   /// As above, with the number of failures.
   LateErrors::Failures take_all(Peer& peer, std::uint32_t context);
-  /// From now on, a lost connection to `peer` is no failure of the operations with `context` issued so far.
+  /// A later loss of the connection to `peer` is no failure of the operations with `context` issued so far.
   void forget(Peer& peer, std::uint32_t context) noexcept;
   /// Stores a failure that the operation's completion cannot report: the next take() for `context` and the
   /// peer with the identity `process` (any peer if it is unspecified_process) returns the failure. error.rank

@@ -15,8 +15,8 @@ namespace mpixrma::engine {
 
 struct PeerSequence;
 
-/// `sequence` is a position in the stream to a peer; 0: only loads and stores were issued. A position above
-/// newest() stands for newest().
+/// `sequence` is a position in the stream to a peer; 0: all operations were complete when their calls
+/// returned. A position above newest() stands for newest().
 class MPIX_ENGINE_API EngineOrder {
  public:
   EngineOrder(EngineState& state, EngineWaits& waits, EnginePeers& peers) noexcept
