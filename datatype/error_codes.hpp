@@ -8,9 +8,9 @@
 namespace mpixrma {
 
 /// Returns an error code of `error_class` with this string. An existing code with the string is reused; else
-/// a new one is created. Once the class has a fixed number of codes, the least recently used one is
-/// overwritten instead, so that a program that continues after errors does not use up memory. Returns the
-/// class itself if MPI cannot create a code.
+/// a new one is created. Once the class has the maximum number of codes, the string of the least recently
+/// used one is replaced instead, so that a program that continues after errors does not use up memory.
+/// Returns the class itself after MPI_Finalize, or if MPI cannot create a code.
 int code_for(int error_class, std::string const& text);
 
 /// Returns whether `handler` is a predefined handler that aborts the job. Frees the handle.

@@ -16,7 +16,7 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
     MPI_Datatype type;
     ElementType element;
   };
-  // Fortran types have the sizes of the compiler that Open MPI was built for.
+  // Fortran types have the sizes of the compiler that the MPI library was built for.
   static Entry const table[] = {
       // MPI defines no arithmetic on MPI_CHAR, but MPI libraries implement it and their users rely on it.
       {MPI_CHAR, std::is_signed_v<char> ? ElementType::int8 : ElementType::uint8},

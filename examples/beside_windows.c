@@ -2,8 +2,9 @@
  * 10. The same program twice: a ring of puts and a counter at rank 0, with MPIX_RMA and with MPI's windows.
  * On this library both run on the same engine.
  *
- * Without Complete, and without the flush, it breaks as in example 1: a put is in the target's memory only
- * after one of them. To see it break: mpirun -np 4 --mca osc_mpix_path message ./beside_windows --without
+ * Without Complete, and without the flush, it breaks as in example 1: only after one of these a put is sure
+ * to be in the target's memory. To see it break:
+ * mpirun -np 4 --mca osc_mpix_path message ./beside_windows --without
  */
 #include "course.h"
 

@@ -38,7 +38,7 @@ struct Block {
         mpix::put(comm, column(grid.data() + columns), column(grid.at(right)), {.notify = from_left});
         mpix::wait_notify_value(comm, from_left, step + 1).wait();
         mpix::wait_notify_value(comm, from_right, step + 1).wait();
-        mpix::complete_local(comm); // the next step but one changes these columns
+        mpix::complete_local(comm); // the next step changes these columns
     }
     // Computes the other grid from the one whose halos have been exchanged.
     void average(int step)

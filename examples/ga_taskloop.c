@@ -19,7 +19,7 @@ enum {
     width = 5
 };
 
-/* The first bin of a task, and its contribution to bin i. */
+/* The first bin of a task, and the task's contribution to the i-th bin from there. */
 static int bin_of(int task)
 {
     return (task * 31) % (bins - width + 1);

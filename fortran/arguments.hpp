@@ -54,7 +54,7 @@ class OutputRequest {
   MPI_Request value_ = MPI_REQUEST_NULL;
 };
 
-/// An array of windows; null if memory is exhausted.
+/// An array of windows; null if `count` is not positive, or memory is exhausted.
 class Windows {
  public:
   Windows(MPI_Fint const* handles, int count)

@@ -78,7 +78,7 @@ std::string mpirun() {
   return "mpirun";
 }
 
-/// Returns true if the component has created all windows.
+/// Returns true if there are reports, and the component has created all windows.
 bool show(std::map<unsigned, Report> const& reports) {
   if (reports.empty()) {
     std::printf(

@@ -8,9 +8,10 @@
 
 namespace mpixrma::tool {
 
-/// Runs `command`, with mpirun and two processes if it does not begin with a launcher, and prints which
-/// component created its windows. Returns the command's exit status; exit_failure if that is 0 and other
-/// components created windows. Throws Error.
+/// Runs `command`, with mpirun and two processes if it does not begin with a launcher, and prints how many of
+/// its windows the component created, and its operations by path. Returns the command's exit status;
+/// exit_failure if that is 0 and other components created windows, or no process used the component. Throws
+/// Error.
 int check_program(Installation const& installation, std::vector<std::string> command);
 
 }  // namespace mpixrma::tool

@@ -12,8 +12,8 @@ namespace mpixrma::tool {
 
 namespace {
 
-// env.sh is the only list of these variables. Prints NAME=VALUE and a zero byte for each variable that is
-// set.
+// Reads env.sh, which alone determines the values of these variables. Prints NAME=VALUE and a zero byte for
+// each variable that is set.
 constexpr char const* read_environment = R"(. "$0" || exit 1
 for name in PATH MANPATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH OMPI_MCA_mca_base_component_path \
     OMPI_MCA_osc PMIX_MCA_mca_base_component_path; do

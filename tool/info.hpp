@@ -5,7 +5,8 @@
 
 namespace mpixrma::tool {
 
-/// Prints the information. Returns false if the installation cannot work at all.
+/// Prints the information. Returns false if versions of the installed files differ, or Open MPI does not load
+/// the component.
 bool show_info(Installation const& installation);
 
 }  // namespace mpixrma::tool

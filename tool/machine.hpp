@@ -8,7 +8,7 @@ namespace mpixrma::tool {
 
 enum class Verdict { yes, no, limited };
 
-/// A feature that a path needs.
+/// A feature that MPIX-RMA uses.
 struct Finding {
   std::string name;
   Verdict verdict;

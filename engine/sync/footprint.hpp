@@ -46,7 +46,8 @@ inline bool locks_target(RmaOp const& operation, UpdateModes const& modes) noexc
       operation.flags, operation.target_layout, [&] { return elements_of(operation); }, modes);
 }
 
-/// Whether the CPU's atomics will update elements in memory of a process with these modes. Needs no stripes.
+/// Whether the CPU's atomics will update elements in memory of a process with these modes. The caller need
+/// not hold stripes.
 bool has_atomic_elements(RmaOp const& update, UpdateModes const& modes) noexcept;
 
 /// Returns how the update must change each element in memory of a process with these modes. The caller holds

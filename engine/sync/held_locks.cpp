@@ -43,7 +43,8 @@ void HeldLocks::Group::note_released(LockMode mode, std::uint64_t grant) noexcep
   }
 }
 
-/// A process that waits for an exclusively held lock may hold any other lock, so a held one counts as time 0.
+/// A process that waits for an exclusively held lock may hold any other lock, so each exclusively held lock
+/// counts as time 0.
 void HeldLocks::Group::include(std::uint64_t asked_after, bool* any, LockTime* time) const {
   *any = *any || !shares_.empty() || exclusives_ != 0;
   if (!shares_.empty() && shares_.begin()->first > asked_after) {

@@ -17,7 +17,7 @@
 
 namespace mpixrma::engine {
 
-/// Thread-safe. Used only if a lock was not free or is not in shared memory.
+/// Thread-safe. Not used to acquire or release a free lock in shared memory.
 class HeldLocks {
  public:
   /// The locks of one window.
@@ -30,10 +30,10 @@ class HeldLocks {
     Group(Group const&) = delete;
     Group& operator=(Group const&) = delete;
 
-    /// Adds a lock that the group acquires and releases in shared memory, of a process with this clock.
+    /// Adds a lock, of a process with this clock, that the group acquires and releases in shared memory.
     void add(LockClock& clock, LockId lock, SharedLock const& word);
-    /// Records a lock that its agent has granted, or will grant before any other request, to a request with
-    /// this time. Returns the nonzero number of the grant.
+    /// Records a lock that its agent has granted to a request with this time, or a request that counts as
+    /// granted from now on. Returns the nonzero number of the grant.
     std::uint64_t note_granted(LockMode mode, LockTime time);
     /// Records the release of the lock of this grant.
     void note_released(LockMode mode, std::uint64_t grant) noexcept;

@@ -12,12 +12,13 @@
 
 namespace mpixrma::engine {
 
-/// The clock of one process and, for each of its locks, the time of the earliest waiting exclusive request.
-/// In memory shared by the processes of its host; zero-initialised memory is a clock.
+/// The clock of one process and, for each of its locks in shared memory, the time of the earliest waiting
+/// exclusive request. In memory shared by the processes of its host; zero-initialised memory is a clock.
 ///
 /// The owner of the locks publishes a request (announce(), then tick()) after it has set `queued` in the
 /// lock's word; a holder raises the clock and then reads the published time (bound()). All accesses are
-/// sequentially consistent: if a holder does not see a request, the request has the later time.
+/// sequentially consistent: if a holder does not see a request, the request is not earlier than the time to
+/// which the holder has raised the clock.
 class LockClock {
  public:
   /// Maximum time. From then on times are equal, and holders pass requests instead of waiting for them.
@@ -45,7 +46,8 @@ class LockClock {
 
   /// Announces that an exclusive request for the lock is about to get its time.
   void announce(LockId lock) noexcept { publish(lock, now()); }
-  /// `time` is that of the earliest exclusive request that waits for the lock; 0: none.
+  /// `time` is that of the earliest exclusive request that waits for the lock; 0: none. Does nothing for a
+  /// lock that is not in shared memory.
   void publish(LockId lock, LockTime time) noexcept {
     if (lock < shared_lock_count) earliest_[lock].store(time, std::memory_order_seq_cst);
   }

@@ -317,7 +317,7 @@ void LockTable::watch_holders(LockId lock) {
     auto const pid = pid_of(holder);
     if (!watch_.add(static_cast<std::uint64_t>(pid), pid)) return true;
     watches_.store(true, std::memory_order_relaxed);
-    if (own_ != nullptr) own_->news_.store(true, std::memory_order_relaxed);  // it may have ended already
+    if (own_ != nullptr) own_->news_.store(true, std::memory_order_relaxed);  // the holder may have ended
     return true;
   });
 }

@@ -51,7 +51,7 @@ class LockTable {
     std::vector<Answer> answers_;  ///< under the table's lock
     std::atomic<bool> news_{false};
   };
-  /// An owner in another process.
+  /// An owner in another process or, for a request that this process sends to itself, in this one.
   struct Owner {
     std::uint64_t process;
     std::uint32_t number;
@@ -90,13 +90,13 @@ class LockTable {
   /// Creates `count` free locks with consecutive numbers. bad_argument: `count` is 0; out_of_memory: too
   /// many.
   Status create(std::uint32_t count, LockId* first);
-  /// Destroys the locks; waiting requests fail with bad_argument. bad_argument: a lock does not exist, and
-  /// none is destroyed.
+  /// Destroys the locks; waiting requests fail with bad_argument. bad_argument: `count` is 0 or a lock does
+  /// not exist; none is destroyed.
   Status destroy(LockId first, std::uint32_t count);
 
   /// Joins the queue; the answer comes at once or later.
   void acquire(LockId lock, Request const& request);
-  /// Never waits: answers Status::busy if the lock is not free.
+  /// Never waits: answers Status::busy if the lock cannot be granted at once.
   void try_acquire(LockId lock, Request const& request);
   /// bad_argument: `owner` does not hold the lock by a grant of the agent.
   Status release(LockId lock, Owner const& owner, Answers& own);

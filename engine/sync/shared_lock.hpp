@@ -42,11 +42,11 @@ static_assert(holder_of((1 << pid_bits) - 1, UINT64_MAX, max_lock_owners - 1) ==
 /// `word_` is 0 if the lock does not exist, else `exists`, plus `queued` while the agent has granted the lock
 /// or requests wait in its queue, plus the exclusive holder. A request succeeds only if `word_` is exactly
 /// `exists`. A shared holder first stores its entry and then reads `word_`; an exclusive one first stores
-/// itself in `word_` and then reads the entries, and so does the agent with `queued`. All accesses are
+/// itself in `word_` and then reads the entries, and so does the agent with `queued`. These accesses are
 /// sequentially consistent: of two conflicting parties, at least one sees the other.
 ///
 /// A party that removes a value that the agent may have seen (a holder on release, or a rejected one) checks
-/// for `queued` afterwards and notifies the agent if it is set.
+/// for `queued` in the same step or afterwards, and notifies the agent if `queued` is set.
 ///
 /// The release is a release operation. The read that admits a holder is an acquire operation and reads the
 /// value written by the last release, or one derived from it by read-modify-writes.
@@ -225,12 +225,12 @@ class alignas(128) BasicSharedLock {
 using SharedLock = BasicSharedLock<std::atomic, 14>;
 static_assert(sizeof(SharedLock) == 128);
 
-/// Locks with higher numbers are handled by the agent only.
+/// Locks from this number on are handled by the agent only.
 inline constexpr std::uint32_t shared_lock_count = 4096;
 using SharedLocks = std::array<SharedLock, shared_lock_count>;
 
-/// Yields after the release of a lock that others wait for, also to processes that need this processor to
-/// acquire it.
+/// Called after the release of a lock that others wait for: watches the lock briefly, and yields if nobody
+/// acquires it, because a waiting process may need this processor.
 void give_way(SharedLock& lock) noexcept;
 
 /// For repeatedly rejected requests: checks from time to time whether a process that has acquired the lock

@@ -16,7 +16,7 @@ namespace mpixrma::engine {
 /// `writer_` is 0, or `shared` while there may be readers, plus the pid of the announced writer. A writer
 /// that finds 0 has the lock at once; otherwise it first announces itself and then reads the entries. A
 /// reader first stores its entry and then reads `writer_`; it succeeds only if `writer_` is exactly `shared`.
-/// All accesses are sequentially consistent. A writer that announces itself after that read, in the single
+/// These accesses are sequentially consistent. A writer that announces itself after that read, in the single
 /// total order, finds `shared` and the entry until the reader leaves: only writers that have found no entries
 /// since they announced themselves clear `shared`. A writer that announced itself before that read has left
 /// before it, or has ended, because nothing else removes its pid.
@@ -44,8 +44,8 @@ class BasicStripeLock {
     if (replace(writer_, present, pid)) return Writer::alone;
     return present == shared && replace(writer_, present, shared | pid) ? Writer::announced : Writer::refused;
   }
-  /// Acquires the lock unless any process has it or has had it shared since the last writer; otherwise does
-  /// nothing.
+  /// Acquires the lock if no process has it, or has had it shared since the last writer; otherwise does
+  /// nothing. Returns whether it has acquired the lock.
   bool try_lock_untouched(pid_t self) noexcept {
     std::uint32_t present = 0;
     return replace(writer_, present, static_cast<std::uint32_t>(self));

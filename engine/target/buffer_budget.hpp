@@ -15,7 +15,7 @@ class BufferBudget {
   struct Settings {
     std::size_t fragment_bytes = 0;
     std::size_t credit_bytes = 0;  ///< maximum that one origin may have in flight
-    std::size_t memory_bytes = 0;  ///< maximum for all origins together
+    std::size_t memory_bytes = 0;  ///< maximum for all origins together, beyond a minimum for each
   };
 
   BufferBudget(OriginTable const& origins, Settings const& settings) noexcept

@@ -62,8 +62,8 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
       break;
     case wire::Disconnect::accept:
       if (!connection.disconnecting) break;
-      // A peer that ends accepts as well, although it requested a lock before it received the disconnect
-      // request, and has not released the lock.
+      // The end of a peer counts as an acceptance, too, even if the peer had requested a lock before it
+      // received the disconnect request, and has not released the lock.
       if (executor_.locks.concern(disconnect.process))
         return connections_.lose(disconnect.process, "the process ended while it held or awaited a lock");
       close_connection(disconnect.process);

@@ -41,7 +41,7 @@ class Executor {
   struct Settings {
     BufferBudget::Settings buffers;
     std::size_t batch_bytes = 0;        ///< largest message of several replies; 0: each is sent alone
-    std::size_t answers_bytes = 0;      ///< maximum of all unsent answers together; 0: no bound
+    std::size_t answers_bytes = 0;      ///< as UnsentAnswers::Settings::answers_bytes
     std::size_t session_processes = 0;  ///< maximum number of origins of a session; 0: no bound
   };
 

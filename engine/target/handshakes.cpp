@@ -133,8 +133,8 @@ void Handshakes::remove(Origin& origin) {
   if (parts_.credentials.encrypt) retire_session(session);
 }
 
-/// An encrypted session whose connection was lost accepts no further connection: recorded messages could be
-/// replayed.
+/// Once an encrypted session has lost its last origin, it accepts no further connection: recorded messages
+/// could be replayed.
 void Handshakes::retire_session(std::uint64_t session) {
   if (parts_.credentials.sessions != nullptr && parts_.origins.count_of(session) == 0)
     parts_.credentials.sessions->retire(session, SessionEnd::connection_lost);

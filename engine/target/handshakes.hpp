@@ -23,7 +23,7 @@ namespace mpixrma::engine {
 
 class Handshakes {
  public:
-  /// The parts of the executor, and of its channel, that it uses.
+  /// The parts of the executor and of its channel that this class uses.
   struct Parts {
     Transport& transport;
     Connections& connections;

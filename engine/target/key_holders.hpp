@@ -21,7 +21,8 @@ class KeyHolders {
     if (found->second.is_unused()) holders_.erase(found);
   }
 
-  /// Whether an ended process may have copied its keys, so that find_departed() must return them.
+  /// Whether a process that has ended or disconnected may have copied its keys, so that find_departed() must
+  /// return them.
   enum class DepartedKeys { forgotten, retained };
   void remove_process(std::uint64_t process, DepartedKeys keys) noexcept {
     for (auto& [number, holders] : holders_) {
@@ -44,8 +45,8 @@ class KeyHolders {
     return found == holders_.end() || found->second.processes.empty();
   }
 
-  /// Adds to `numbers` each segment or exposure whose key was held by a process that has ended since the last
-  /// forget_departed().
+  /// Adds to `numbers` each segment or exposure whose key may have been copied by a process that has ended or
+  /// disconnected since the last forget_departed().
   void find_departed(std::set<std::uint64_t>* numbers) const {
     if (!any_departed_) return;
     for (auto const& [number, holders] : holders_) {
@@ -64,7 +65,7 @@ class KeyHolders {
     bool is_unused() const noexcept { return processes.empty() && !has_departed; }
 
     std::set<std::uint64_t> processes;
-    bool has_departed = false;  ///< a process that had a key has ended
+    bool has_departed = false;  ///< a process that may have copied the key has ended or disconnected
   };
 
   std::map<std::uint64_t, Holders> holders_;  ///< by number of the segment or exposure

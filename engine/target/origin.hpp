@@ -115,8 +115,8 @@ struct Origin {
   ucp_ep_h endpoint = nullptr;               ///< null until the connection is opened, and after a disconnect
   std::uint64_t executed = 0;                ///< every request up to here is executed
   std::size_t buffered_bytes = 0;            ///< memory of buffered requests and of entries of OutOfOrder
-  std::uint64_t messages = 0;                ///< requests executed, successful or not
-  std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed or rejected
+  std::uint64_t messages = 0;                ///< requests executed or rejected
+  std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed, rejected or answered busy
   std::uint64_t acknowledged = 0;            ///< the part of `executed` that was reported to the origin
   std::uint64_t reported_cost = 0;           ///< the part of `processed_cost` that was reported to the origin
   std::size_t unsent_replies = 0;            ///< number of unsent replies to it

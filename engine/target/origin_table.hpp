@@ -94,7 +94,7 @@ class OriginTable {
 
   /// The table must not contain the origin's process. Returns false if another origin has the same session.
   bool add(std::unique_ptr<Origin> origin);
-  /// Destroys the origin, whose process has ended.
+  /// Destroys the origin, and records that its process has ended.
   void remove(Origin& origin);
   /// Records the end of a process that is not in the table.
   void note_ended(std::uint64_t process) { gone_.add(process, EndedOrigins::any_incarnation, 0); }
@@ -112,7 +112,7 @@ class OriginTable {
   std::uint64_t session_with(std::uint64_t process) const noexcept;
   /// Value of Origin::last_use; 0: the process is no origin.
   std::uint64_t last_use(std::uint64_t process) const noexcept;
-  /// Number of executed requests of one process; also for recently ended processes.
+  /// Number of requests of one process that were executed or rejected; also for recently ended processes.
   std::uint64_t messages_of(std::uint64_t process) const noexcept;
 
  private:

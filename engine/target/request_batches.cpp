@@ -36,8 +36,8 @@ void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte
   if (fault != nullptr) parts_.drops.record_drop(fault);
 }
 
-/// Handles each request as if it had arrived alone, up to the first malformed one; returns the error of that
-/// one, or nullptr.
+/// Handles each request as if it had arrived alone, until the batch turns out to be malformed; returns the
+/// error of the batch, or nullptr.
 char const* RequestBatches::take_records(Origin& origin, std::span<std::byte const> records) {
   wire::BatchReader<wire::RequestHeader> reader(origin.session.request, records);
   wire::RequestHeader header;
@@ -73,8 +73,8 @@ void RequestBatches::take_run(Origin& origin, wire::RequestRun run) {
   }
 }
 
-/// Executes the first requests of the run, as many as are in order and access valid memory of one segment.
-/// Returns their number.
+/// Executes the first requests of the run, as many as access valid memory of one segment and find their
+/// stripes free; none if the run is not in order. Returns their number.
 std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun const& run) {
   wire::RequestHeader const& header = run.header();
   bool const in_order = header.sequence == origin.executed + 1 && origin.out_of_order() == nullptr;

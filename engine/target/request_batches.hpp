@@ -1,4 +1,4 @@
-/// Batches of requests, and runs of equal requests in them. Under the channel's lock.
+/// Batches of requests, and the runs in them (engine/net/request_run.hpp). Under the channel's lock.
 #pragma once
 
 #include <cstddef>

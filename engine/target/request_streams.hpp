@@ -38,7 +38,7 @@ class RequestStreams {
   void take(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
   /// Executes buffered requests of the origin that may be executed now.
   void execute_waiting(Origin& origin);
-  /// As execute_waiting(), for origins whose requests wait until answers to them are sent.
+  /// As execute_waiting(), for origins whose requests wait until answers to these origins are sent.
   void retry_unanswered();
   /// Executes requests whose stripes have become free.
   void retry_blocked();

@@ -56,7 +56,8 @@ OpFlags op_flags_of(wire::RequestHeader const& header) noexcept {
   return whole ? OpFlags::atomic : OpFlags::none;
 }
 
-/// Returns the elements of an update for which touched_range() has succeeded.
+/// Returns the elements of an update; arbitrary ones if touched_range() fails: find() then rejects the
+/// request.
 ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
   wire::RequestHeader const& header = request.header;
   ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
@@ -131,7 +132,7 @@ Status RequestedMemory::check_first_run(wire::CheckedRequest const& request) con
 }
 
 /// Memory of the regions is valid as long as its segment, and registered memory as long as the origin
-/// guarantees that (flag_registered); everything else is probed.
+/// guarantees that (flag_registered). Other memory is probed, unless it lies in a single page.
 Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* accessed) const {
   RemoteAddress begin = 0;
   RemoteAddress end = 0;

@@ -33,7 +33,7 @@ class StreamProgress {
   /// Asks the origin to send the request again; the stream does not advance.
   void answer_busy(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
 
-  /// Number of executed requests of all origins.
+  /// Number of requests of all origins that were executed or rejected.
   std::uint64_t executed() const noexcept { return executed_; }
 
  private:

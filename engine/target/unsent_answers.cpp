@@ -29,7 +29,8 @@ std::size_t UnsentAnswers::share() const noexcept {
   return std::max(std::min(equal, buffers_.max_origin_bytes()), least);
 }
 
-/// A request for more than the share waits until nothing is unsent to its origin.
+/// A request for more than the share waits until nothing is unsent to its origin, and the unsent answers to
+/// all origins leave room for it.
 bool UnsentAnswers::has_room(Origin const& origin, wire::RequestHeader const& request) const noexcept {
   std::uint64_t const bytes = wire::cost_of(request, 0);
   std::size_t const unsent = unsent_bytes(origin);

@@ -1,7 +1,6 @@
 /// Bounds the unsent answers to each origin: those to an origin that receives nothing would fill the memory
 /// of this process. Requests of an origin above its share are buffered until answers have been sent. An
-/// origin whose requests cannot be buffered either has exceeded its credit, and is disconnected. Under the
-/// channel's lock.
+/// origin whose requests cannot be buffered either is disconnected. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +22,7 @@ class UnsentAnswers {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t answers_bytes = 0;  ///< maximum of all that are not sent; 0: no bound
+    std::size_t answers_bytes = 0;  ///< for all origins, beyond a minimum for each; 0: no bound
   };
 
   UnsentAnswers(Connections& connections, Credentials const& credentials, OriginTable const& origins,

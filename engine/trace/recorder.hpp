@@ -37,8 +37,8 @@ inline std::uint64_t this_thread() noexcept {
 
 class Recorder {
  public:
-  /// Returns nullptr after one line on standard error if there is no trace to be written: this build cannot
-  /// make one, or there is a trace in the directory already, or the file cannot be created.
+  /// Returns nullptr if no trace is written: this build cannot make one, or there is a trace in the directory
+  /// already, or the file exists or cannot be created. Rank 0 logs the reason.
   static std::unique_ptr<Recorder> open(char const* directory, std::uint64_t process, Log const& log);
   /// Makes the OTF2 trace if no other process still writes records.
   ~Recorder();

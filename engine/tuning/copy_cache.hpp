@@ -45,7 +45,7 @@ class CopyCache {
   /// Returns an empty Turn if the directory is not usable, or if another process has the turn.
   Turn take_turn() const;
 
-  /// Replaces the file as a whole. Returns false if the directory is not usable.
+  /// Replaces the file as a whole. Returns false if the directory is not usable, or writing fails.
   bool write(CopyTable const& table) const;
 
  private:

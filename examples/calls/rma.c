@@ -25,7 +25,7 @@ static void order_by_fence(void)
     MPI_Barrier(world);
 }
 
-/* A buffer that is used again as soon as its data has left, before it has arrived. */
+/* A buffer that is used again as soon as its data has left, which may be before the data has arrived. */
 static void reuse_buffer(void)
 {
     long value = 10;

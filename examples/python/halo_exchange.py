@@ -23,7 +23,7 @@ def initial(rows: Any, columns: Any) -> Grid:
 
 
 def average(grid: Grid) -> Grid:
-    """Of the four neighbours of each interior cell."""
+    """Returns the average of the four neighbours of each interior cell."""
     return 0.25 * (grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:])
 
 

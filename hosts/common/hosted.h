@@ -56,8 +56,8 @@ struct mpix_host_flush {
   int rank;
 };
 
-/** The failure of an operation with a request. Application threads call both functions, because only they can
- * create MPI error codes. Each function is called at most once. */
+/** The failure of an operation with a request. Both functions are called by threads that may call MPI,
+ * because `code` creates an MPI error code. Each function is called at most once. */
 struct mpix_host_failure {
   /** Returns the error code when the MPI library sees the completion. Not called for a request that was freed
    * before. */
@@ -203,9 +203,9 @@ typedef int (*mpix_host_opener)(void);
 /** Sets the host's function for mpix_host_open; NULL withdraws it. */
 MPIX_ENGINE_API void mpix_host_offer_opener(mpix_host_opener opener);
 
-/** Opens the engine of this process unless it is open, if the host can. Another process can look up the
- * engine's address once both processes have taken part in a collective MPI call after this call. Returns 0 if
- * the engine is open. Callable from any thread. */
+/** Opens the engine of this process unless it is open, if the host has set an opener. Another process can
+ * look up the engine's address once both processes have taken part in a collective MPI call after this call.
+ * Returns the opener's result; nonzero without an opener. Callable from any thread. */
 MPIX_ENGINE_API int mpix_host_open(void);
 
 /** Nonzero if there is a host that mpix_host_open asks. */

@@ -39,7 +39,7 @@ void add_line(std::string& table, char const* format, Values... values) {
 constexpr char const* heading = "[%d] %7s  %-12s  %14s  %18s\n";
 constexpr char const* entry = "[%d] %7s  %-12s  %14llu  %18llu\n";
 
-/// Appends one line for each path used to `rank`, and one line for the messages in each direction.
+/// Appends one line for each path used to `rank`, and one line for the messages of both directions.
 void add_rank(std::string& table, int self, std::string const& rank, engine::Traffic const& traffic) {
   for (std::size_t path = 0; path < engine::path_count; ++path) {
     if (traffic.operations[path] == 0) continue;

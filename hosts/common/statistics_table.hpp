@@ -14,8 +14,8 @@ MPIX_ENGINE_API engine::Traffic traffic_with(mpix_handle_t comm, int rank);
 /// Enables the counting of operations if the environment requests the table. Returns whether it does.
 MPIX_ENGINE_API bool begin_statistics();
 
-/// Prints the table at the first call of the process, if the environment requests it. `world` has `size`
-/// ranks; `self` is the rank of this process.
+/// The first call in a process prints the table, if the environment requests it; later ones do nothing.
+/// `world` has `size` ranks; `self` is the rank of this process.
 MPIX_ENGINE_API void print_statistics(mpix_handle_t world, int self, int size);
 
 }  // namespace mpixrma

@@ -20,7 +20,7 @@ using Known = std::shared_ptr<KnownGroup const>;
 
 thread_local bool disconnects = false;  ///< this thread is in MPI_Comm_disconnect
 
-/// Whether this process has a communicator with processes of another job.
+/// Whether this process has, or has had, a communicator with processes of another job.
 std::atomic<bool> is_connected{false};
 
 int copy_known(MPI_Comm, int, void*, void* known, void* copy, int* flag) {

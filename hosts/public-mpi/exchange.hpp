@@ -28,7 +28,7 @@ class KnownGroup {
 
   MPI_Group group() const noexcept { return group_; }
 
-  /// Returns the process with this rank in `group`, or 0 if it is not in this group.
+  /// Returns the process with this rank in `group`, or 0 if this KnownGroup does not contain the process.
   std::uint64_t process_at(MPI_Group group, int rank) const;
   /// Returns nullptr if the process is not in this group or has no engine.
   char const* address_of(std::uint64_t process, std::size_t& length) const noexcept;

@@ -83,7 +83,7 @@ void query_placement(MPI_Comm world) {
 /// Destroys the engine after a barrier, so that it serves processes that have not called MPI_Finalize yet.
 int at_finalize(MPI_Comm, int, void*, void*) {
   mpix_engine_t* const engine = mpix_host_engine();
-  if (engine == nullptr) return MPI_SUCCESS;  // in a child made by fork()
+  if (engine == nullptr) return MPI_SUCCESS;  // it did not start, or this is a child made by fork()
   PMPI_Barrier(host->communicators.world);
   Completer::instance().stop();
   mpix_engine_destroy(engine);

@@ -1,6 +1,6 @@
-/// The host on public MPI: uses only MPI's standard and profiling interfaces, so it works with any MPI
-/// library that provides MPI_THREAD_MULTIPLE. It starts when MPI_Init has returned and ends at the start of
-/// MPI_Finalize.
+/// The host on public MPI: uses only MPI's standard and profiling interfaces (and, in MPICH, its extended
+/// generalized requests), so it works with any MPI library that provides MPI_THREAD_MULTIPLE. It starts when
+/// MPI_Init has returned and ends at the start of MPI_Finalize.
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,7 @@
-/// The MPI calls that the host must intercept: those that initialise MPI, and the one that frees requests.
-/// Both names (MPI_ and PMPI_) are defined, because Fortran bindings may call either. They forward to the
-/// next definition of the name: MPI's own, or a tool's.
+/// MPI calls that the host intercepts: those that initialise MPI, and the one that frees requests. Both names
+/// (MPI_ and PMPI_) are defined, because Fortran bindings may call either. Each forwards to the next
+/// definition of the name: MPI's own, or a tool's. If this host is chosen, both names of MPI_Init forward to
+/// PMPI_Init_thread.
 #include <mpi.h>
 
 #include "hosts/public-mpi/host.hpp"

@@ -11,7 +11,7 @@ namespace mpixrma::host {
 
 namespace {
 
-/// Called once for each rank that the process communicates with.
+/// Called once for each rank that the process communicates with, and by queries of statistics.
 int process_of_rank(mpix_handle_t number, int rank, std::uint64_t* process) {
   auto const comm = handle_from<MPI_Comm>(number);
   int inter = 0;

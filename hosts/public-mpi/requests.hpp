@@ -14,7 +14,7 @@ namespace mpixrma::host {
 /// Passes the engine's completions to MPI. Returns their number. Any thread that may call MPI may call it.
 int publish_completed();
 /// As publish_completed(), and waits for other threads that are inside of that function: then the failures
-/// of freed requests are recorded. Does not take a lock that is held while a failure is recorded.
+/// of freed requests are recorded. The caller must not hold a lock that recording a failure takes.
 int retire_completed();
 
 // As in mpix_host_ops.

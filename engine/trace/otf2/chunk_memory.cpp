@@ -12,7 +12,7 @@ namespace {
 /// The chunks of one file.
 class Chunks {
  public:
-  /// Returns nullptr if all chunks are in use, so that OTF2 writes them to the file, or without memory.
+  /// Returns nullptr without memory, or if all chunks are in use, so that OTF2 writes them to the file.
   void* take(std::size_t bytes) noexcept {
     if (used_ == chunks_.size()) return nullptr;
     auto& chunk = chunks_[used_];

@@ -25,7 +25,7 @@ struct ThreadRecords {
   bool is_agent() const noexcept;
 };
 
-/// A process of the trace. One that wrote no records is known as a target only.
+/// A process of the trace. A process without a file of records is known from the records of others only.
 struct ProcessRecords {
   std::uint64_t process = 0;
   std::string host;
