@@ -1,7 +1,7 @@
 /*
- * 8. Three kinds of target memory: allocated (loads and stores on one host, keys for the network in advance),
- * registered (the program's own memory, made known to the network), and any other, whose address is all that
- * an operation needs. They differ in speed alone.
+ * 8. Three kinds of target memory: allocated (loads and stores on one host, the network's put and get between
+ * hosts), registered (the program's own memory, made known to the network), and any other, whose address is
+ * all that an operation needs. They differ in speed alone.
  *
  * TARGET_COMMUNICATABLE states that the memory is one of the first two, and saves a look-up on some networks.
  * A false statement is erroneous, because the library relies on it. Only osc_mpix_check makes it an error of

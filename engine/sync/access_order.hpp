@@ -3,8 +3,8 @@
 /// Ordered operations become visible in issue order, except that a get may be performed before an earlier
 /// store that it does not overlap. So an ordered store is preceded by a release fence, and an ordered load is
 /// followed by an acquire fence. x86 keeps that order in hardware, so only the compiler needs a fence there.
-/// Operations by other protocols are ordered by waits for acknowledgements of messages and for flushes of UCX
-/// puts and gets (engine/runtime/dispatch_order.cpp).
+/// Operations by other protocols are ordered by the positions of messages, and by waits for acknowledgements
+/// and for flushes of UCX puts and gets (engine/runtime/dispatch_order.cpp).
 #pragma once
 
 #include <atomic>

@@ -17,7 +17,7 @@
 
 namespace mpixrma::engine {
 
-/// Thread-safe. Not used to acquire or release a free lock in shared memory.
+/// Thread-safe. Not used to acquire a free lock in shared memory, or to release it.
 class HeldLocks {
  public:
   /// The locks of one window.

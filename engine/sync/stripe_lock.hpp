@@ -44,8 +44,8 @@ class BasicStripeLock {
     if (replace(writer_, present, pid)) return Writer::alone;
     return present == shared && replace(writer_, present, shared | pid) ? Writer::announced : Writer::refused;
   }
-  /// Acquires the lock if no process has it, or has had it shared since the last writer; otherwise does
-  /// nothing. Returns whether it has acquired the lock.
+  /// Acquires the lock if no process has it or has had it shared since the last writer; otherwise does
+  /// nothing. Returns whether the lock is acquired.
   bool try_lock_untouched(pid_t self) noexcept {
     std::uint32_t present = 0;
     return replace(writer_, present, static_cast<std::uint32_t>(self));

@@ -21,7 +21,7 @@ namespace mpixrma::engine {
 
 class SegmentQueries {
  public:
-  /// Returns the packed remote key of a segment; empty if the segment has none.
+  /// Returns the packed remote key of a segment; empty if the segment has none, or none yet.
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
   SegmentQueries(SegmentTable const& segments, Credentials const& credentials, OriginTable const& origins,

@@ -43,7 +43,7 @@ struct TraceRecord {
   std::uint64_t end;       ///< likewise
   std::uint64_t peer;      ///< identity of the other process
   std::uint64_t bytes;     ///< at the target
-  std::uint64_t sequence;  ///< position in the message stream of an operation, or awaited by a wait; or 0
+  std::uint64_t sequence;  ///< position in the message stream: of an operation, or awaited by a wait; or 0
   std::uint64_t thread;    ///< this_thread()
   /// Stored last, by a single store.
   struct Tail {

@@ -73,7 +73,7 @@ struct mpix_host_ops {
   size_t size; /**< sizeof(struct mpix_host_ops) of the host's build */
 
   /** Process identity of `rank` in the MPI_Comm `communicator`, in the remote group for an intercommunicator.
-   * Returns 0, or nonzero if the rank does not exist. */
+   * Returns 0, or nonzero if the rank does not exist or its process is unknown. */
   int (*process_of_rank)(mpix_handle_t communicator, int rank, uint64_t* process);
 
   /** Nonzero if `communicator` is a live communicator handle; never dereferences a dead one. */
