@@ -1,5 +1,6 @@
 /*
- * Finds the window that nam_producer has left at a memory server, with any number of processes, and reads it.
+ * Finds the window that nam_producer has left at a memory server, and reads it. Any number of processes may
+ * run this program.
  *
  * The last example of "An API Proposal for Including the NAM into the MPI World" (2019). The printed version
  * fills one info object and passes another.

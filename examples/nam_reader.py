@@ -1,4 +1,4 @@
-"""Reads the window that nam_producer has left at a memory server, with any number of processes.
+"""Reads the window that nam_producer has left at a memory server. Any number of processes may run this program.
 
   mpirun -np 2 ./nam_producer field
   mpirun -np 2 --mca osc mpix python3 nam_reader.py "$(mpix-nam lookup field)"

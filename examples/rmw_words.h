@@ -1,7 +1,7 @@
 /*
  * Atomic operations on a 64-bit word of any process, in terms of MPIX_RMA_rmw and MPIX_RMA_rmw2. A word is
  * named by a rank of MPI_COMM_WORLD and its address there. Each function returns the previous value of the
- * word. Its operation is then complete at the target, because it has a result (docs/semantics.md,
+ * word. The operation is then complete at the target, because it has a result (docs/semantics.md,
  * Completion).
  */
 #ifndef RMW_WORDS_H

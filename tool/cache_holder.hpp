@@ -1,4 +1,4 @@
-/// A process that has shared memory in its processor's cache, as the target of an operation often has.
+/// A process that holds shared memory in its processor's cache, as the target of an operation often does.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@ class CacheHolder {
   CacheHolder(CacheHolder const&) = delete;
   CacheHolder& operator=(CacheHolder const&) = delete;
 
-  /// Makes the other process write to each cache line of the first `bytes` bytes, and waits for it. Throws
-  /// Error if the other process has ended.
+  /// Makes the other process write to each cache line of the first `bytes` bytes, and waits until this is
+  /// done. Throws Error if the other process has ended.
   void take(std::size_t bytes);
 
  private:

@@ -54,7 +54,7 @@ CopyTable set_by_environment() {
 
 CopyCache cache_of_user() { return {engine::cache_directory(), engine::host_fingerprint()}; }
 
-/// Memory of both buffers: the target's is shared with the process that holds it in its cache.
+/// Memory of both buffers. The target buffer is shared with the process that holds this buffer in its cache.
 class CopyBuffers {
  public:
   explicit CopyBuffers(std::size_t bytes)

@@ -19,7 +19,7 @@ namespace mpixrma::engine {
 /// These accesses are sequentially consistent. A writer that announces itself after that read, in the single
 /// total order, finds `shared` and the entry until the reader leaves: only writers that have found no entries
 /// since they announced themselves clear `shared`. A writer that announced itself before that read has left
-/// before it, or has ended, because nothing else removes its pid.
+/// before that read, too, or has ended, because nothing else removes its pid.
 ///
 /// Leaving is a release operation. The read that admits a holder is an acquire operation and reads the value
 /// of the last release, or a value derived from it by read-modify-writes only, or by a process that had read

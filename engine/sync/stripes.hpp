@@ -123,8 +123,8 @@ class UniqueStripeLock {
     return *this;
   }
 
-  /// Acquires as many of the remaining stripes as possible, in order, and keeps them, including one that only
-  /// waits for readers to leave. Returns true when all are acquired.
+  /// Acquires as many of the remaining stripes as possible, in order, and keeps them; a stripe that readers
+  /// have yet to leave stays announced. Returns true when all are acquired.
   bool acquire() noexcept;
   /// Releases all stripes; acquire() then starts anew.
   void release() noexcept;

@@ -45,7 +45,7 @@ class Executor {
     std::size_t session_processes = 0;  ///< maximum number of origins of a session; 0: no bound
   };
 
-  /// The parts of the channel and of the process that it uses.
+  /// The parts of the channel and of the process that the executor uses.
   struct Parts {
     Transport& transport;
     Connections& connections;

@@ -14,7 +14,7 @@ namespace mpixrma::engine {
 
 class LockAnswers {
  public:
-  /// The parts of the executor, and the connections, that it uses.
+  /// The parts of the executor, and the connections, that this class uses.
   struct Parts {
     Connections& connections;
     OriginTable const& origins;

@@ -33,7 +33,7 @@ class BufferedRequest {
   std::span<std::byte const> payload() const noexcept {
     return {reinterpret_cast<std::byte const*>(payload_.get()), payload_bytes_};
   }
-  /// Approximate memory that it takes in this process.
+  /// Approximate memory that a buffered request takes in this process.
   static std::size_t footprint(std::size_t payload_bytes) noexcept { return payload_bytes + 512; }
   std::size_t footprint() const noexcept { return footprint(payload_bytes_); }
 

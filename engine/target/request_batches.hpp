@@ -22,7 +22,7 @@ namespace mpixrma::engine {
 
 class RequestBatches {
  public:
-  /// The parts of the executor that it uses.
+  /// The parts of the executor that this class uses.
   struct Parts {
     Drops& drops;
     OriginTable const& origins;

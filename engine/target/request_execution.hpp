@@ -20,7 +20,7 @@ namespace mpixrma::engine {
 
 class RequestExecution {
  public:
-  /// The parts of the executor that it uses.
+  /// The parts of the executor that this class uses.
   struct Parts {
     BufferBudget& buffers;
     Replies& replies;

@@ -15,7 +15,7 @@ namespace mpixrma::engine {
 
 class RingRequests {
  public:
-  /// The parts of the executor that it uses.
+  /// The parts of the executor that this class uses.
   struct Parts {
     Drops& drops;
     RequestedMemory const& memory;

@@ -32,7 +32,8 @@ class SegmentQueries {
 
   void answer(Origin& origin, wire::CheckedRequest const& request);
 
-  /// Requests every peer that has a key of the segment or exposure with this number, at `base`, to drop it.
+  /// Requests every peer that has a key of the segment or exposure with this number, at `base`, to drop the
+  /// key.
   void revoke(std::uint64_t number, RemoteAddress base);
   /// Whether all peers have dropped their keys.
   bool revoked(std::uint64_t number) const { return holders_.is_unknown(number); }

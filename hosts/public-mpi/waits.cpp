@@ -1,5 +1,5 @@
-/// The MPI calls in which processes wait for each other. The engine progresses while one waits, so that
-/// operations on the waiting process's memory need no other thread, which might not have a core. Inside of
+/// The MPI calls in which processes wait for each other. The engine progresses while its process waits, so
+/// that operations on the process's memory need no other thread, which might not have a core. Inside of
 /// Open MPI the engine is part of MPI's progress; here each of these calls is replaced by its non-blocking
 /// form and a loop. Both names (MPI_ and PMPI_) are defined, because Fortran bindings may call either, and
 /// processes may enter one barrier from both languages.
