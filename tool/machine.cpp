@@ -139,7 +139,7 @@ Finding shared_memory_size() {
   std::uintmax_t const free = std::uintmax_t{file_system.f_bavail} * file_system.f_frsize / mebibyte;
   std::uintmax_t const size = std::uintmax_t{file_system.f_blocks} * file_system.f_frsize / mebibyte;
   finding.reason = std::to_string(free) + " MiB free of " + std::to_string(size) + " MiB";
-  // A UCX worker takes about 4 MiB; several channels are created if 1 GiB is free.
+  // A UCX worker takes about 4 MiB; programs with MPI_THREAD_MULTIPLE have several channels if 1 GiB is free.
   finding.verdict = free < 1024 ? Verdict::limited : Verdict::yes;
   if (free >= 1024)
     finding.remedy = "";
