@@ -34,8 +34,8 @@ void Barrier::open(MPI_Comm comm) {
   several_hosts_ = mpixrma::agree(comm, leader_count) > 1;
 }
 
-/// Maps the flags of the other processes of this host. Returns whether this process can write all the flags
-/// that it must.
+/// Maps the flags of those processes of this host that this process signals. Returns whether it can write all
+/// of these flags.
 bool Barrier::map_flags() {
   int const size = mpixrma::size_of(host_);
   int const rank = rank_in(host_);

@@ -10,8 +10,8 @@
 namespace armci {
 
 /// The processes of a host synchronise through flags in communicatable memory; then one process of each host
-/// synchronises with the others through MPI. A process that cannot map its host's flags synchronises with all
-/// others through MPI.
+/// synchronises with the others through MPI. If a process cannot map the flags that it sets, all processes of
+/// its host synchronise with all others through MPI.
 class Barrier {
  public:
   /// Collective over `comm`, which must outlive the barrier. On failure every process throws a Failure.

@@ -13,7 +13,7 @@ struct Pending {
   int number = 0;       ///< in handles; 0 for implicit ones
   int waiters = 0;      ///< threads that test or wait for them by a handle
   std::atomic<int> count{0};
-  FailedOperation failed;  ///< first failure, if any; belongs to the application once `count` is 0
+  FailedOperation failed;  ///< first failure, if any; taken by a wait once `count` is 0
 };
 
 /// An operation that was not complete when its call returned. Returns itself to the pool.
@@ -27,11 +27,12 @@ struct PendingOperation : mpixrma::engine::Completion {
 inline int* handle_of(void* handle) noexcept { return static_cast<int*>(handle); }
 
 /// Issues `operation` without waiting and ties it to `handle` (null: implicit). An operation that completes
-/// at once leaves no state.
+/// at once is not pending.
 void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation,
                        int* handle);
 
-/// Returns whether the operations of `handle` (null: the implicit ones) are complete.
+/// Returns whether the operations of `handle` (null: the implicit ones) are complete; if so, throws the first
+/// Failure, if any.
 bool test(char const* call, int* handle);
 /// The three functions below wait for all operations first and then throw the first Failure, if any. No
 /// failure is kept afterwards.

@@ -115,8 +115,8 @@ int receive(char const* call, int tag, void* buffer, int bytes, int* received, i
   return status.MPI_SOURCE;
 }
 
-/// Returns the communicator of a scope; MPI_COMM_NULL if the caller has nothing to do there: the caller is
-/// not a master, or is alone in its domain.
+/// Returns the communicator of a scope; MPI_COMM_NULL if the caller has nothing to do there: it is not a
+/// master (SCOPE_MASTERS), or is alone in its domain (SCOPE_NODE).
 MPI_Comm comm_of_scope(char const* call, int scope) {
   World const& all = running_world(call);
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);

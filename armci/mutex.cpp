@@ -149,7 +149,7 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
 /// The next holder sees all updates that this process made, while it held the mutex, at the mutex's process.
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
-  // A process, not a thread, holds an ARMCI mutex: a thread other than the one that locked it may unlock it.
+  // Any thread of the process that locked an ARMCI mutex may unlock it.
   std::uint32_t const holder = found.held.exchange(0, std::memory_order_relaxed);
   if (holder == 0) fail(call, "mutex %d of process %d is not held by this process", mutex, process);
   check(call, found.target.rank, nullptr, mpixrma::unlock(found.target, found.lock, holder - 1));

@@ -27,7 +27,7 @@ struct NonBlocking {
   int* handle;
 };
 
-/// The datatype and scale of an accumulate; null for put and get.
+/// The datatype and scale of an accumulate; the defaults for put and get.
 struct Scaled {
   int datatype = -1;
   void const* scale = nullptr;
@@ -35,7 +35,7 @@ struct Scaled {
 
 /// Returns the reduction of an ARMCI_ACC_ type on memory of `process`. It is atomic unless the program
 /// promised exclusive access to that memory (an access mode). A scale of one is omitted. Throws a Failure for
-/// an unknown type.
+/// an unknown type or a null scale.
 mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote,
                                         Scaled const& scaled);
 
@@ -47,7 +47,7 @@ inline void run(char const* call, mpixrma::Target& target, mpixrma::engine::RmaO
   issue_nonblocking(call, target, operation, mode.handle);
 }
 
-/// Checks the flag of a put with a flag before the put. Throws a Failure if the flag cannot be written.
+/// Checks the flag of a put with a flag before the put. Throws a Failure if the flag's address is null.
 void check_flag(char const* call, int const* flag, int process);
 /// Writes the flag of a put with a flag. The flag is not written if the target rejected the data.
 int put_flag(char const* call, int* flag, int value, int process);
@@ -127,8 +127,8 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
   return mpixrma::direct_recorder() != nullptr && accumulate_traced(target, reduction, local, address, bytes);
 }
 
-/// Transfers by load and store within the call. Returns false without side effects if that is impossible. The
-/// look-ups for a put or get are inlined completely: they call no function.
+/// Transfers by load and store within the call. Returns false without side effects if that is impossible, or
+/// for a put or get in a small segment: the look-ups for these are inlined completely and call no function.
 template <Direction direction>
 bool move_directly(char const* call, void* local, void* remote, std::size_t bytes, int process,
                    Scaled const& scaled) {

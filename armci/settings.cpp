@@ -31,7 +31,7 @@ constexpr Choice<bool> switches[] = {{"1", true},   {"0", false},  {"y", true}, 
                                      {"yes", true}, {"no", false}, {"true", true}, {"false", false},
                                      {"t", true},   {"f", false}};
 
-// Variables of ARMCI-MPI that control its workarounds for MPI windows.
+// Variables of ARMCI-MPI that have no effect here: most control how ARMCI-MPI uses MPI windows.
 constexpr char const* without_effect[] = {"ARMCI_CACHE_RANK_TRANSLATION",
                                           "ARMCI_DEBUG_ALLOC",
                                           "ARMCI_EXPLICIT_NB_PROGRESS",

@@ -1,4 +1,4 @@
-/// The settings from the environment: the variables of ARMCI-MPI that apply here.
+/// The settings from the environment: the variables of ARMCI-MPI that apply here, and ARMCI_DOMAINS.
 #pragma once
 
 namespace armci {
@@ -24,8 +24,8 @@ struct Settings {
 };
 extern Settings settings;
 
-/// Reads the environment. With ARMCI_VERBOSE, process 0 prints the settings. An invalid value is an error at
-/// every process.
+/// Reads the environment. With ARMCI_VERBOSE, process 0 prints the settings. Throws a Failure for an invalid
+/// value.
 void read_settings(int rank);
 
 }  // namespace armci

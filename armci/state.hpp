@@ -38,7 +38,7 @@ inline World& running_world(char const* call) {
 
 [[noreturn]] void fail_process(char const* call, int process) __attribute__((cold));
 
-/// Returns the target of process `process`; otherwise throws a Failure.
+/// Returns the target of process `process`; throws a Failure if there is none.
 inline mpixrma::Target& target_of(char const* call, int process) {
   mpixrma::Target* const target =
       world.communicator != nullptr ? world.communicator->target(process) : nullptr;
@@ -53,7 +53,7 @@ inline mpixrma::Target* known_target(int process) noexcept {
   return world.communicator != nullptr ? world.communicator->known_target(process) : nullptr;
 }
 
-/// Checks that `process` is a valid rank, for calls that send nothing to it.
+/// Checks that `process` is a valid rank. Does not look up its target.
 inline void check_process(char const* call, int process) {
   if (static_cast<unsigned>(process) >= static_cast<unsigned>(running_world(call).size)) [[unlikely]]
     fail_process(call, process);

@@ -85,8 +85,8 @@ std::ptrdiff_t first_distance(void* const* pointers) noexcept {
   return static_cast<char const*>(pointers[1]) - static_cast<char const*>(pointers[0]);
 }
 
-/// Returns nothing for lists that are not regular, if segments of the destination overlap, or if the settings
-/// ask for another method.
+/// Returns nothing for lists of one segment or that are not regular, if segments of the destination overlap,
+/// or if the settings ask for another method.
 template <Direction direction>
 std::optional<Spacing> spacing_of(void* const* local, void* const* remote, armci_giov_t const& set) noexcept {
   bool const permitted =

@@ -24,8 +24,9 @@
  * time, except ARMCI_Init, ARMCI_Finalize, ARMCI_Create_mutexes, ARMCI_Destroy_mutexes,
  * ARMCI_Group_set_default and, as in MPI, collective calls of the same group. Below that level only one
  * thread may call ARMCI at a time; threads may take turns if MPI's level permits. Operations of several
- * threads are in order if the program synchronises the threads. Fences and waits complete the operations of
- * all threads that were issued before. Several threads may wait for one handle. A mutex is held by a thread.
+ * threads are in order if the program synchronises the threads. Fences and waits complete the operations that
+ * all threads have issued before. Several threads may wait for one handle. Threads exclude each other by
+ * mutexes.
  *
  * Counts, strides and sizes are in bytes unless stated to be in elements.
  */
@@ -51,9 +52,10 @@ extern "C" {
  *  initialised already. MPI_THREAD_SINGLE in calls without it
  * @param comm             communicator of the processes that take part, MPI_COMM_WORLD in calls without it;
  *  may be freed afterwards
- * @return 0; nonzero if Open MPI has not started the library's component, for a null communicator, if MPI
- *  runs below the requested thread level, for an invalid value of an environment variable, if memory is
- *  exhausted, and after MPI_Finalize. ARMCI_Initialized: 1 between ARMCI_Init and ARMCI_Finalize, else 0. */
+ * @return 0; nonzero if the library's host (in Open MPI its component) has not started, for a null
+ *  communicator, if MPI runs below the requested thread level, for an invalid value of an environment
+ *  variable, if memory is exhausted, and after MPI_Finalize. ARMCI_Initialized: 1 between ARMCI_Init and
+ *  ARMCI_Finalize, else 0. */
 int ARMCI_Init(void);
 int ARMCI_Init_args(int *argc, char ***argv);
 int ARMCI_Init_mpi_comm(MPI_Comm comm);
@@ -62,8 +64,8 @@ int ARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm);
 int ARMCI_Initialized(void);
 
 /** Ends ARMCI. Collective. The call that matches the first initialisation completes all operations, frees
- *  mutexes and memory, and finalizes MPI if ARMCI has initialised it; the other calls only decrement the
- *  count. Without ARMCI_Init it does nothing. (ARMCI 1.1, operations 1.)
+ *  the mutexes of ARMCI_Create_mutexes and all remote memory, and finalizes MPI if ARMCI has initialised it;
+ *  the other calls only decrement the count. Without ARMCI_Init it does nothing. (ARMCI 1.1, operations 1.)
  * @return 0; nonzero if operations of the caller have failed and no call has reported them. The library is
  *  finalized nevertheless. */
 int ARMCI_Finalize(void);

@@ -17,7 +17,8 @@ extern "C" {
  * @param color      processes with the same number form one group; MPI_UNDEFINED: no group
  * @param key        order of the processes in the new group
  * @param new_group  receives the group, empty for MPI_UNDEFINED
- * @return 0; nonzero at every process for another negative color, or a null argument, at one process. */
+ * @return 0; nonzero at every process if one passes another negative color or a null `new_group`; nonzero at
+ *  the caller for a null parent. */
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *new_group);
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *new_group);
 
@@ -68,7 +69,8 @@ enum armcix_mode_e {
  * @param mode   ARMCIX_MODE_ constants, alone or combined
  * @param ptr    first byte of the caller's part, NULL if it is empty
  * @param group  group of the allocation
- * @return 0; nonzero at every process when the arguments of one are wrong. */
+ * @return 0; nonzero at every process when the mode or address of one is wrong; nonzero at the caller for a
+ *  null group, and if an earlier operation of the caller has failed. */
 int ARMCIX_Mode_set(int mode, void *ptr, ARMCI_Group *group);
 
 /** Returns the mode of the caller's memory. Local. (Not in ARMCI 1.1.)

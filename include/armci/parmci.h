@@ -1,4 +1,4 @@
-/** The PARMCI_ names of all functions, which profiling tools call from their own ARMCI_ functions. */
+/** The PARMCI_ names of the functions that a profiling tool can replace: its ARMCI_ functions call them. */
 #ifndef _PARMCI_H_
 #define _PARMCI_H_
 

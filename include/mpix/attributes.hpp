@@ -49,7 +49,7 @@ class native_attributes
                  chosen.notify.value_or(0)}
     {
     }
-    /// Returns null for no attributes, which the library need not read.
+    /// Returns null if no attribute is set: then the library has nothing to read.
     constexpr MPIX_RMA_Attributes const *get() const noexcept { return value_.set == 0 ? nullptr : &value_; }
 
   private:

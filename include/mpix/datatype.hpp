@@ -117,7 +117,7 @@ class strided_layout
 {
   public:
     /// @param blocks        number of blocks, at most INT_MAX
-    /// @param block_length  elements in each, at most INT_MAX
+    /// @param block_length  elements in each; times elements_of<T>, at most INT_MAX
     /// @param stride        elements from the begin of a block to the begin of the next; may be negative
     ///
     /// Local. Throws mpix::error if MPI refuses the datatype.

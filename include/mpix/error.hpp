@@ -1,8 +1,8 @@
 /// Errors: exceptions, or results, by the caller's choice. Included by mpix_rma.hpp.
 ///
 /// Every function that can fail has a first or second template parameter `Errors`. With `exceptions`, the
-/// default, it throws mpix::error; with `results` it returns a status, or a result that has a value or a
-/// status, and throws nothing. Either way MPI invokes the error handler of the communicator first: with
+/// default, it throws mpix::error; with `results` it throws no mpix::error, and returns a status, or a result
+/// that has a value or a status. Either way MPI invokes the error handler of the communicator first: with
 /// MPI_ERRORS_ARE_FATAL, MPI's default, the job ends there.
 #pragma once
 

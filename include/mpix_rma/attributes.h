@@ -93,10 +93,10 @@ typedef struct MPIX_RMA_Attributes {
  *              windows MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS, MPIX_WIN_NOTIFICATION_NUM_SB,
  *              MPIX_WIN_NOTIFICATION_NUM_UB and MPIX_WIN_NOTIFICATION_VALUE_UB
  *
- * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free reject it with
- * MPI_ERR_KEYVAL through the error handler of MPI_COMM_WORLD.
+ * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free reject a key MPIX_RMA_KEY_*
+ * with MPI_ERR_KEYVAL through the error handler of MPI_COMM_WORLD.
  *
- * @return the key; MPI_KEYVAL_INVALID for other names and NULL, before MPI_Init and after MPI_Finalize.
+ * @return the key; MPI_KEYVAL_INVALID for other names and NULL, and where mpix_rma.h says so.
  */
 MPIX_RMA_API int MPIX_RMA_Keyval(const char *name);
 

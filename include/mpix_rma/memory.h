@@ -54,8 +54,8 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  * accesses the memory any more. Registrations in it have ended too.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM (also an intercommunicator); MPI_ERR_ARG (`base` is not from
- *         MPIX_RMA_Allocate); the address or transport class of a failed operation that was not reported
- *         before: the memory is freed nevertheless. The same on all ranks.
+ *         MPIX_RMA_Allocate); the class of a failed operation that was not reported before: the memory is
+ *         freed nevertheless. The same on all ranks.
  */
 MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm communicator);
 

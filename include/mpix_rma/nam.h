@@ -43,8 +43,9 @@ extern "C" {
  *         `win`); MPI_ERR_NO_MEM (the string gives the free bytes of the grant); MPI_ERR_INFO_VALUE
  *         (deep_mem_kind is unknown or differs between processes, or the durability, the mode or the stripe
  *         size is invalid); MPI_ERR_UNSUPPORTED_OPERATION (the server is not running on this host, or does
- *         not offer the durability or encryption); MPI_ERR_ACCESS; MPI_ERR_PORT (the grant does not exist); MPI_ERR_OTHER
- *         (a persistent window without a grant). The same at all processes.
+ *         not offer the durability or encryption); MPI_ERR_ACCESS; MPI_ERR_PORT (the grant does not exist);
+ *         MPI_ERR_OTHER (a persistent window without a grant). The same at all processes, except for a null
+ *         `win`.
  */
 MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                        MPI_Win *win);
@@ -68,9 +69,10 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
  * window's mode; operations beyond these rights and exclusive locks return MPI_ERR_ACCESS when issued.
  * Operations of such a user are complete when their calls return.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ROOT; MPI_ERR_ARG (null `win`); MPI_ERR_PORT (not a port name of
- *         a window, or the window does not exist or is not visible to this user); MPI_ERR_ACCESS;
- *         MPI_ERR_UNSUPPORTED_OPERATION; MPI_ERR_OTHER. The same at all processes.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ROOT (also an intercommunicator); MPI_ERR_ARG (null `win`);
+ *         MPI_ERR_PORT (not a port name of a window, or the window does not exist or is not visible to this
+ *         user); MPI_ERR_ACCESS; MPI_ERR_UNSUPPORTED_OPERATION; MPI_ERR_OTHER. The same at all processes,
+ *         except for a wrong root or `win`.
  */
 MPIX_RMA_API int MPIX_Win_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
                                   MPI_Win *win);

@@ -139,8 +139,8 @@ MPIX_RMA_API int MPIX_Rma_request_get_attr(MPIX_Rma_request *request, int comm_k
  * Local; drives progress. An object without attributes is freed and the handle set to
  * MPIX_RMA_REQUEST_NULL; one with attributes becomes inactive.
  *
- * @return MPI_SUCCESS; MPI_ERR_REQUEST; the error of the operation, through its communicator's handler and
- *         with the operation's name in its string.
+ * @return MPI_SUCCESS; MPI_ERR_REQUEST; the error of the operation, through its communicator's handler (none
+ *         if the communicator has been freed) and with the operation's name in its string.
  */
 MPIX_RMA_API int MPIX_Rma_request_wait(MPIX_Rma_request *request);
 

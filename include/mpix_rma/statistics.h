@@ -50,7 +50,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Statistic) {
  * operation is counted when it is issued, and a message when it is handed to UCX.
  *
  * Loads and stores are not counted by default, because counting would take longer than the accesses: then
- * MPIX_RMA_STATISTIC_COUNTED and the counters of MPIX_RMA_PROTOCOL_DIRECT are 0. With the MCA parameter
+ * MPIX_RMA_STATISTIC_COUNTED is 0 for MPIX_RMA_PROTOCOL_DIRECT and MPIX_RMA_PROTOCOL_ALL, and the other
+ * counters of MPIX_RMA_PROTOCOL_DIRECT are 0. With the MCA parameter
  * osc_mpix_statistics set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which
  * also prints the counters in MPI_Finalize, every operation takes a slower way that counts it.
  *

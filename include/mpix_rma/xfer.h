@@ -68,11 +68,11 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_BUFFER
  *         (null origin; also unmapped memory at origin_addr, which is detected only for a PUT or GET whose
  *         target memory is on the same host and not allocated by the library, and by some protocols for
- *         contiguous origins only; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target,
- *         unknown attribute, notification index out of range); the address class (the target memory is not
- *         mapped, or not readable or writable as above, or extends beyond its allocation; or origin_addr is
- *         device memory of CUDA or ROCm) and the transport class of MPIX_RMA_Error_class, and MPI_ERR_NO_MEM;
- *         these three may also come from the request's completion or from MPIX_RMA_Complete.
+ *         contiguous origins only; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target or
+ *         scale, unknown attribute, notification index out of range); the address class (the target memory is
+ *         not mapped, or not readable or writable as above, or extends beyond its allocation; or origin_addr
+ *         is device memory of CUDA or ROCm) and the transport class of MPIX_RMA_Error_class, and
+ *         MPI_ERR_NO_MEM; these three may also come from the request's completion or from MPIX_RMA_Complete.
  */
 MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                MPI_Datatype origin_datatype, int target_rank, void *target_addr,

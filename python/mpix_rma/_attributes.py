@@ -47,7 +47,7 @@ def get_each(getter: Callable[[Any, str], Any], owner: Any) -> dict[str, Any]:
 
 
 def set_attributes(comm: MPI.Comm, **attributes: Any) -> None:
-    """Sets attributes that all later operations through a communicator have. Duplicates of it inherit them."""
+    """Sets attributes that all later operations through a communicator have. Duplicates inherit all but `notify`."""
     set_each(_core.set_comm_attribute, comm, attributes)
 
 
@@ -57,8 +57,8 @@ def get_attributes(comm: MPI.Comm) -> dict[str, Any]:
 
 
 def delete_attributes(comm: MPI.Comm, *keywords: str) -> None:
-    """Removes attributes from a communicator, all without keywords. The two about communicatable memory are removed
-    together."""
+    """Removes attributes from a communicator: all of them if no keyword is given. The two about communicatable memory
+    are removed together."""
     keys = {_key(keyword): None for keyword in keywords or _NAMES}
     for key in keys:
         if keywords or _core.get_comm_attribute(comm, key) is not None:

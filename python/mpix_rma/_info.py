@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 @contextlib.contextmanager
 def hints(info: Union[MPI.Info, Mapping[str, str], None]) -> Iterator[Optional[MPI.Info]]:
-    """mpi4py's Info object as it is; one with the mapping's keys, which is freed at the end; None."""
+    """Yields mpi4py's Info object as it is, an Info with the mapping's keys that is freed at the end, or None."""
     if info is None or isinstance(info, MPI.Info):
         yield info
         return

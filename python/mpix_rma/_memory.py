@@ -17,8 +17,8 @@ Info = Union[MPI.Info, Mapping[str, str], None]
 
 
 def aint_of(size: int) -> int:
-    """The size as MPI_Aint. One that is larger becomes the largest, which the library refuses at all ranks together: an
-    exception at one of them would leave the others waiting."""
+    """The size as MPI_Aint. A size out of range becomes one that the library refuses at all ranks together: an
+    exception at one rank would leave the others waiting."""
     return max(-1, min(operator.index(size), sys.maxsize))
 
 
@@ -35,8 +35,8 @@ class _Array(_core.Block):
     __slots__ = ()
 
     def array(self, dtype: Any = "u1", shape: Any = None, offset: int = 0) -> numpy.ndarray[Any, Any]:
-        """An array of the memory, from a byte on; by default of all the rest of it. It keeps the memory from being
-        freed."""
+        """An array of the memory from byte `offset` on; by default of all the rest. The array keeps the memory from
+        being freed."""
         kind = numpy.dtype(dtype)
         extents = shape_of(kind, self.size - offset, shape)
         # Unlike numpy.ndarray(), frombuffer() does not release the buffer at once.
@@ -53,7 +53,7 @@ class Memory(_Array):
     comm: MPI.Comm
 
     def at(self, rank: int, dtype: Any = "u1", shape: Any = None, offset: int = 0) -> RemoteArray:
-        """The memory of a rank as a target, from a byte on. The default shape is that of the own memory."""
+        """The memory of a rank as a target, from byte `offset` on. The default shape is that of the own memory."""
         kind = numpy.dtype(dtype)
         address = 0 if rank == MPI.PROC_NULL else self.bases[rank] + offset
         return RemoteArray(rank, address, kind, shape_of(kind, self.size - offset, shape))

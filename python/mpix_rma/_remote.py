@@ -77,14 +77,14 @@ def _select(shape: Tuple[int, ...], strides: Tuple[int, ...],
 
 
 def fetch_and_op(target: RemoteArray, operand: Any, comm: MPI.Comm, op: int = _core.Rmw.SUM) -> Any:
-    """Updates one element atomically, waits, and returns its value before: `op` is one of Rmw."""
+    """Updates one element atomically, waits, and returns its previous value. `op` is one of Rmw."""
     result = numpy.zeros(target.shape, target.dtype)  # stays so if the target is MPI_PROC_NULL
     _core.rmw(op, operand, target, comm, result=result, blocking=True)
     return result[()]
 
 
 def compare_and_swap(target: RemoteArray, expected: Any, desired: Any, comm: MPI.Comm) -> Any:
-    """Replaces an element that has the expected value, atomically, waits, and returns its value before."""
+    """Replaces an element that has the expected value, atomically, waits, and returns its previous value."""
     result = numpy.zeros(target.shape, target.dtype)  # stays so if the target is MPI_PROC_NULL
     _core.rmw2(_core.Rmw2.COMP_SWAP_E, expected, desired, target, comm, result=result, blocking=True)
     return result[()]

@@ -23,8 +23,8 @@ def _raising(call: Callable[..., _Result], *arguments: Any) -> _Result:
 class Request(_core.RequestBase):
     """A request of an operation. All calls of mpi4py take it: Request.Waitall, Waitany, Testall and the others.
 
-    It keeps the operation's buffers alive until mpi4py has seen that it is complete. A request that is dropped earlier
-    leaves its buffers to the library, which releases them later.
+    It keeps the operation's buffers alive until mpi4py has seen that the request is complete. A request that is dropped
+    earlier leaves its buffers to the package, which releases them later.
     """
 
     __slots__ = ()

@@ -18,7 +18,7 @@ struct Buffer {
   bool contiguous = true;
   /// Keeps the memory alive: the array itself, or an export of the buffer.
   PyObject* owner = nullptr;
-  /// A new reference to `owner`, unless this is an array, which the caller holds.
+  /// A new reference to `owner`; none for an array, which the caller holds.
   py::object holder;
   Layout layout;
 };
@@ -41,7 +41,8 @@ Buffer buffer_of(PyObject* object, Access access);
 /// The element of NumPy's dtype. TypeError for Python objects and for the other byte order.
 Element element_of_dtype(py::handle dtype);
 
-/// A NumPy scalar of the type of `element`, by NumPy's rules of conversion, as a buffer of one element.
+/// A number as a buffer of one element, converted to `dtype` by NumPy's rules. ValueError if `dtype` is an
+/// integer type or bool that cannot hold the number.
 Buffer converted_scalar(PyObject* value, py::handle dtype);
 
 }  // namespace mpixrma::python

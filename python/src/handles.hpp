@@ -28,8 +28,8 @@ py::object op_object(MPI_Op op);
 /// The type of requests: a subclass of mpi4py's Request that keeps the operation's buffers until mpi4py sees
 /// that the request is complete.
 py::object make_request_type();
-/// Announces the subclass in Python, of which new_request() makes instances, and that of request objects,
-/// which have attributes.
+/// Announces the two subclasses in Python: the one of which new_request() makes instances, and that of
+/// request objects, which have attributes.
 void set_request_types(py::object request, py::object object);
 /// A request that keeps `buffers` alive.
 py::object new_request(MPI_Request request, py::object buffers);
@@ -41,8 +41,8 @@ MPI_Request* request_object_of(PyObject* object);
 /// Makes the request keep `buffers`, and nothing else.
 void set_buffers(PyObject* request, py::object buffers);
 
-/// Tests the requests that the program dropped while their operations used buffers, and releases these where
-/// the operation is complete.
+/// Tests the requests that the program dropped while their operations used buffers, and releases the buffers
+/// of those that are complete.
 void reap_dropped_requests();
 /// Number of requests that were dropped and not yet released, for tests.
 std::size_t dropped_requests() noexcept;

@@ -35,7 +35,7 @@ void prepare_keywords();
 /// Raises TypeError for a keyword that the function does not have, and what converting a value raises.
 Keywords parse_keywords(Arguments const& arguments, unsigned accepted, char const* function);
 
-/// Attributes of a communicator or a request object. The values are those of MPI_Comm_set_attr.
+/// An attribute that is on or off.
 struct AttributeName {
   char const* keyword;
   char const* key;  // as for MPIX_RMA_Keyval

@@ -11,8 +11,8 @@ extern "C" {
 
 /** Puts and gets contiguous memory. ARMCI_Put returns when `src` may be reused, ARMCI_Get when the data has
  *  arrived. The remote side may be memory of ARMCI_Malloc, which is fastest, or any other; the local side may
- *  be any memory. Local calls: the application at `target` does not take part. A contiguous call or a vector
- *  of 0 bytes checks only the process. (ARMCI 1.1, operations 4.)
+ *  be any memory. Local calls: the application at `target` does not take part. A contiguous call of 0 bytes
+ *  checks only the process. (ARMCI 1.1, operations 4.)
  * @param src     first byte to read, at the caller (Put) or at `target` (Get)
  * @param dst     first byte to write, at `target` (Put) or at the caller (Get); may not overlap src
  * @param size    bytes
@@ -57,8 +57,8 @@ int ARMCI_AccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], vo
                int dst_stride_ar[], int count[], int stride_levels, int proc);
 
 /** Puts data, then the int `value` into the int `flag` at the same process; the flag is visible after the
- *  data. If the data is rejected, or the flag's address is null, the flag is not written. Local; completion
- *  is that of ARMCI_Put. (Not in ARMCI 1.1.)
+ *  data. If the data is rejected, the flag is not written; if the flag's address is null, nothing is put.
+ *  Local; completion is that of ARMCI_Put. (Not in ARMCI 1.1.)
  * @param src, src_ptr   first byte to read, at the caller
  * @param dst, dst_ptr   first byte to write, at `proc`
  * @param size           bytes
@@ -82,8 +82,8 @@ int ARMCI_PutS_flag(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_s
  * @param iov       descriptors; bytes is the length of each segment, ptr_array_len the number of segments
  * @param iov_len   number of descriptors
  * @param proc      process, a rank in the communicator of initialisation
- * @return 0; nonzero as the contiguous calls, for negative numbers and null arrays. Descriptors before the
- *  wrong one may have been transferred. */
+ * @return 0; nonzero as the contiguous calls, for negative numbers and null arrays. Segments before the wrong
+ *  one may have been transferred. */
 int ARMCI_PutV(armci_giov_t *iov, int iov_len, int proc);
 int ARMCI_GetV(armci_giov_t *iov, int iov_len, int proc);
 int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc);
