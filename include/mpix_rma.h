@@ -38,10 +38,10 @@
  * MPI_Wait and similar calls leave that to MPI.
  *
  * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
- * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has
- * not started the library's component (docs/debugging.md), every function but these two and
+ * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If the library's
+ * MPI host has not started (in Open MPI its component; docs/debugging.md), every function but these two and
  * MPIX_RMA_Error_class prints a line, invokes the handler and returns the transport class; a collective call
- * does so at all ranks. MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases. A program that loads the
+ * fails at all ranks. MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases. A program that loads the
  * library after MPI_Init (by dlopen) needs the installation's environment (env.sh), or MPI_Init does not
  * start the component. Such a library serves the processes of a communicator only after their first
  * MPIX_RMA_Allocate or creation of a window; earlier calls fail in the same way.
