@@ -30,8 +30,8 @@ extern "C" {
  * 1/32 of the memory of the machine or cgroup, at least 16 MiB and at most 1 GiB, is left free. Memory
  * allocated with mpix_lazy_memory is not counted.
  *
- * With mpix_same_address the memory of all ranks has one base, a multiple of 2 MiB above the MCA parameter
- * osc_mpix_same_address_base; only ranks whose size is 0 have a null pointer. A pointer into the memory is
+ * With mpix_same_address the memory of all ranks has one base, a multiple of 2 MiB from the MCA parameter
+ * osc_mpix_same_address_base on; only ranks whose size is 0 have a null pointer. A pointer into the memory is
  * valid as a remote address at every rank. If the ranks find no such addresses that are unused in each of
  * their processes, the call fails with MPI_ERR_NO_MEM, and may be repeated without the key.
  *
@@ -153,8 +153,9 @@ typedef struct MPIX_RMA_Segment {
  * @param segments      receives the first `max` segments; may be NULL if `max` is 0
  * @param count         receives the number of the rank's segments, which may exceed `max`
  *
- * Local. Takes a few nanoseconds for each segment of a rank of the same host, and for a rank of another host
- * a round trip to its agent. The answer can be outdated by the time it arrives.
+ * Local. Takes a few nanoseconds for each segment of a rank of the same host. For a rank of another host it
+ * takes a round trip to the rank's agent for each segment and each gap between segments. The answer can be
+ * outdated by the time it arrives.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_COUNT (negative); MPI_ERR_ARG (a null pointer);
  *         MPI_ERR_NO_MEM; the transport class.
