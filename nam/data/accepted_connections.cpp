@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 /// with each.
 constexpr std::chrono::milliseconds scan_interval{100};
 constexpr int scan_pause_factor = 10;  ///< the pause after a scan, in durations of the scan
-/// Connections that UCX accepts in a row: it accepts until there are none, and takes no message meanwhile.
+/// Most connections that UCX accepts in a row: it accepts until none waits, and takes no message meanwhile.
 constexpr int max_in_turn = 16;
 
 struct Peer {

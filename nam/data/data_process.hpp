@@ -96,13 +96,13 @@ class DataProcess {
     SessionId session;
     std::string window;
   };
-  /// A window that is written to the storage file, for which its session waits.
+  /// A window that is written to the storage file while a session waits.
   struct Storing {
     SessionId session;
     std::string window;
     Durability durability;                    ///< the durability for which the session waits
     std::function<void(ServedWindow&)> done;  ///< answers the session, or throws Error
-    std::function<void()> failed;             ///< before the failure is reported to the session
+    std::function<void()> failed;             ///< called before a failure is reported to the session
     std::uint64_t stored = 0;                 ///< bytes of the window
     std::uint64_t failures = 0;               ///< failed_syncs() at the beginning
   };
@@ -162,7 +162,7 @@ class DataProcess {
   void end_lost_sessions();
   void leave(SessionId id, std::string const& window);
 
-  // requests.cpp: requests of sessions.
+  // requests.cpp: requests of sessions; operate() and execute() are in operate.cpp.
   void serve(SessionId id, Message& message);
   void report_denied(SessionId id, Json const& request, Error const& error);
   void report_omitted_denials();
@@ -205,7 +205,7 @@ class DataProcess {
   void store_all() const noexcept;
   void store_some();
 
-  // unmapped.cpp: for owners who cannot map the memory.
+  // unmapped.cpp: for clients that do not map the memory.
   void send_engine_address(SessionId id, Json const& request);
   void start_engine();
   void check_accepted();
@@ -251,7 +251,7 @@ class DataProcess {
   /// Shares of the sessions in what the grant permits.
   struct SessionShares {
     Shares sessions;
-    Shares descriptors;  ///< for sockets of sessions, and for their locks
+    Shares descriptors;  ///< of sessions: sockets, pidfds, locks, connections to the engine
     Shares locks;        ///< of sessions, held or waited for
     Shares messages;     ///< bytes of messages that are not complete, or not sent
   };

@@ -1,6 +1,6 @@
 /// DataProcess: the content of persistent windows in the storage file. Clients map memory; it is written to
-/// the file at persist() and release(), in the background, and when the process ends in order. Other windows
-/// are never in the file.
+/// the file when a window becomes persistent, at persist() and release(), in the background, and when the
+/// process ends in order. Other windows are never written.
 #include <algorithm>
 
 #include "nam/data/data_process.hpp"

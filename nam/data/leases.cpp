@@ -1,5 +1,5 @@
 /// DataProcess: clients that have ended, or that send nothing. A session over TCP has a lease, which each
-/// message renews: a host that has died sends nothing. A session of this host has no lease, because its
+/// message renews: a host that has died sends nothing. A session over a Unix socket has no lease, because its
 /// client writes by stores that nothing can reject: the session ends with the client's process, even if a
 /// child of that process keeps the connection open.
 #include <sys/epoll.h>
@@ -24,7 +24,7 @@ FileDescriptor open_process([[maybe_unused]] pid_t pid) {
 
 }  // namespace
 
-/// `client` is 0 for a client of another host.
+/// `client` is 0 for a session over TCP, and for a client that this process cannot see.
 void DataProcess::watch_client(SessionId id, pid_t client) {
   Session& session = sessions_.at(id);
   session.heard = std::chrono::steady_clock::now();
@@ -82,7 +82,7 @@ void DataProcess::end_lost_sessions() {
   }
 }
 
-/// The session does not use the window any more, which may have been evicted.
+/// The session does not use the window any more. The window may have been evicted.
 void DataProcess::leave(SessionId id, std::string const& window) {
   if (auto const found = windows_.find(window); found != windows_.end()) found->second.used_by.erase(id);
   for (RetiredSegment& piece : retired_) {

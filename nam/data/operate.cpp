@@ -1,5 +1,6 @@
-/// DataProcess: operations that arrive as requests. They are executed in the order of their session, each
-/// atomic with the operations of processes that map the memory and of peers of the engine.
+/// DataProcess: operations that arrive as requests. They are executed in the order of their session. Each
+/// element of an update is updated atomically with respect to processes that map the memory and to peers of
+/// the engine; puts and gets are plain copies.
 #include <vector>
 
 #include "engine/base/backoff.hpp"

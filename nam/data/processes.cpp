@@ -32,8 +32,8 @@ void DataProcess::check_takes_descriptors(Session const& session) {
     throw Error(ErrorCode::quota, "read the answers to earlier requests before you ask for descriptors");
 }
 
-/// The answer has a descriptor (pidfd) for each process that it describes, in the same order. This process
-/// may not signal others: the client does, with the rights of its own user.
+/// The answer has a descriptor (pidfd) for each process that it describes, in the same order, or none if one
+/// is missing. This process may not signal others: the client does, with the rights of its own user.
 void DataProcess::processes(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)

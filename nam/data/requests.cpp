@@ -317,8 +317,8 @@ void DataProcess::map(SessionId id) {
                            {}, std::move(memory));
 }
 
-/// Sessions keep the memory of windows that they have freed for similar ones (SharedControl::offer_spare), as
-/// long as nobody else needs the memory.
+/// A session keeps the memory of a window that it has freed, for a similar window
+/// (SharedControl::offer_spare), as long as nobody else needs the memory.
 void DataProcess::take_back_spares(Spares which) {
   std::vector<std::string> taken;
   for (auto& [name, held] : windows_) {
@@ -337,7 +337,7 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   if (found == windows_.end()) return;
   ServedWindow& held = found->second;
   Window const& window = held.window;
-  // The next window in this slot has the same locks.
+  // The next window in this slot uses the same ranges of the file for its locks.
   for (SessionId const locker : held.lockers) revoke_locks(locker, held, Revoked::all);
   memory_.shared->free_slot(held.slot);
   RetiredSegment piece{window.offset, window.bytes, window.persistent, {}, {}, {}};

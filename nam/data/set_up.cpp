@@ -131,8 +131,8 @@ void DataProcess::load(Json const& page) {
   if (!loaded.adopted) report_ready();
 }
 
-/// Drops windows that the catalog does not have, and those whose creation was never confirmed to a client.
-/// Reports windows of the catalog that this process does not have.
+/// Drops persistent windows that the catalog does not have, or whose creation was never confirmed to a
+/// client. Reports windows of the catalog that this process does not have.
 void DataProcess::reconcile(Loading const& loaded) {
   auto const& listed = loaded.listed;
   for (std::string const& id : std::exchange(catalog_.unconfirmed, {})) drop(id);
@@ -161,7 +161,8 @@ void DataProcess::reconcile(Loading const& loaded) {
   }
 }
 
-/// Registers the window in slot `place`, or in a new slot; a slot is free, as make_window() has checked.
+/// Registers the window in slot `place`, or in a new slot. Throws Error(quota) if no slot is free, which
+/// make_window() has excluded for a new window.
 void DataProcess::register_window(Window window, SessionId session,
                                   std::optional<SharedControl::Slot> place) {
   std::string const id = window.id;

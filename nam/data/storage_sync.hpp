@@ -27,8 +27,9 @@ class StorageSync {
   StorageSync(StorageSync const&) = delete;
   StorageSync& operator=(StorageSync const&) = delete;
 
-  /// `done` is called in the event loop, after a sync that has begun after this call. The system reports a
-  /// failed write only once: a failed sync also fails the requests that were made while it ran.
+  /// `done` is called in the event loop, after a sync that has begun after this call, or after an earlier one
+  /// that fails: the system reports a failed write only once, so a failed sync also fails the requests that
+  /// were made while it ran.
   void request(Done done);
   /// Syncs that have failed. What was written before a failure and is not synced yet may be lost.
   std::uint64_t failures() const noexcept { return failures_; }

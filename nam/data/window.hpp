@@ -38,7 +38,7 @@ inline constexpr std::uint64_t region_alignment = 64;
 std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                       std::vector<Region>* regions);
 
-/// Returns about how many bytes the window's description takes in a data process.
+/// Returns about how many bytes the window's description takes as text (to_json).
 std::uint64_t metadata_bytes(Window const& window) noexcept;
 
 /// The form in which a window travels between the server's processes and is kept in the catalog.

@@ -1,8 +1,9 @@
 /// Admission control for the connections to the control process. Neither users nor hosts of the network can
 /// exclude others, alone or together, and places are reserved for administrators and owners of grants.
 /// Without a free place, the peer with the most connections loses its oldest one if the peer of the new
-/// connection has fewer. An unauthenticated connection is admitted, because an attacker's looks the same, but
-/// may be evicted for another one: it has to authenticate before too many others arrive.
+/// connection has fewer, the new one included. An unauthenticated connection is admitted, because an
+/// attacker's looks the same, but may be evicted for another one: it has to authenticate before too many
+/// others arrive.
 #pragma once
 
 #include <chrono>
@@ -70,8 +71,9 @@ class Admission {
   std::size_t limit() const noexcept { return limit_; }
   std::size_t count() const noexcept { return all_; }
 
-  /// Throws Error(quota) if a user or host has its share already, or there is no room and nobody has more
-  /// connections. Gives back `former`, the previous place of the connection.
+  /// Throws Error(quota) if a user has its share already, if there is no room and no connection may be
+  /// evicted, or if only a connection of the same host younger than `min_stay` may be. Gives back `former`,
+  /// the previous place of the connection, in any case.
   Place admit(Applicant applicant, Place former);
   Place admit(Applicant applicant) { return admit(std::move(applicant), Place()); }
 
@@ -137,7 +139,8 @@ class Admission {
 /// the connection comes from.
 std::string host_of_peer(engine::FileDescriptor const& socket);
 
-/// Raises the soft limit of open descriptors to the hard one, at most 65536. Returns the new limit.
+/// Raises the soft limit of open descriptors to the hard one, but not above 65536. Returns the limit, at most
+/// 65536; 0 if it is unknown.
 std::size_t raise_descriptor_limit() noexcept;
 
 }  // namespace mpixrma::nam

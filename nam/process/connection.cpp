@@ -54,7 +54,7 @@ void Connection::serve_in_turn(std::string user) {
 
 void Connection::on_events(std::uint32_t events) {
   if (user_.empty()) return handle(events);
-  interest_ = 0;  // EPOLLONESHOT: watched again after the turn, where the event is reported again
+  interest_ = 0;  // EPOLLONESHOT: watched again after the turn, when an unhandled event recurs
   if (!awaits_turn_) await_turn(events);
 }
 
@@ -83,7 +83,8 @@ void Connection::handle(std::uint32_t events) {
   update_interest();
 }
 
-/// Takes in all messages that have arrived, or only one, and the next one in the next turn.
+/// Takes in all messages that have arrived. A connection that is served in turn takes in one, and the next
+/// one in its next turn.
 void Connection::take_messages() {
   bool const takes_one = !user_.empty();
   bool has_taken = false;
@@ -162,7 +163,7 @@ void Connection::update_interest() {
   if (closing_ && !channel_.has_output()) return close();
   note_starvation();
   if (awaits_turn_) return;
-  // post() may have sent what filled it: messages that have arrived already cause no event.
+  // post() may have sent the output that was too much: messages that have arrived already cause no event.
   bool const has_drained = std::exchange(was_full_, !has_room()) && !was_full_;
   if (has_drained && !user_.empty() && takes() && channel_.has_input()) return await_turn(0);
   std::uint32_t const wanted = (takes() ? EPOLLIN : 0u) | (channel_.has_output() ? EPOLLOUT : 0u) |

@@ -17,10 +17,10 @@ class Connection {
   using OnClose = std::function<void()>;
 
   /// `on_message` may throw Error, which then is the answer; Error(malformed) ends the connection, as does
-  /// any other exception, after Error(internal). It is not called again before an answer is posted while the
-  /// connection is `paused`. A request that is `quiet` has no answer: messages that are posted meanwhile are
-  /// not sent, until resume() if the request pauses the connection. `on_close` is called once, and must destroy
-  /// the connection only by EventLoop::later.
+  /// any other exception, after Error(internal). `on_message` is not called between pause() and resume(). A
+  /// request that is `quiet` has no answer: messages that are posted meanwhile are not sent, until resume()
+  /// if the request pauses the connection. `on_close` is called at most once, and must destroy the connection
+  /// only by EventLoop::later.
   Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close);
   ~Connection();
   Connection(Connection const&) = delete;
@@ -80,7 +80,7 @@ class Connection {
   std::size_t max_output_ = 0;   ///< with which messages are taken in
   bool was_full_ = false;        ///< no message was taken in: too much waited to be sent
   std::string user_;             ///< whose turn it waits for; empty: does not wait
-  bool awaits_turn_ = false;     ///< the descriptor is not watched meanwhile
+  bool awaits_turn_ = false;     ///< meanwhile the watched events do not change
   bool has_ended_ = false;       ///< the peer has closed; messages that came before are served
   std::shared_ptr<void> life_ = std::make_shared<char>();  ///< ends with this object, for tasks that wait
   std::uint32_t interest_;

@@ -44,8 +44,8 @@ class EventLoop {
   /// Runs `task` after the current handlers: for what must not be destroyed while one of them runs. A task
   /// that throws is logged.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
-  /// Runs `task` when it is the turn of `user`: one task of each user between two looks at descriptors. A
-  /// task that throws is logged.
+  /// Runs `task` when it is the turn of `user`: at most one task of each user between two looks at
+  /// descriptors. A task that throws is logged.
   void in_turn(std::string const& user, std::function<void()> task) { turns_.add(user, std::move(task)); }
   /// Whether tasks wait for their turn.
   bool has_turns() const noexcept { return !turns_.empty(); }

@@ -18,8 +18,8 @@ struct Identity {
   bool is_admin = false;  ///< of the server
 };
 
-/// Returns the user with this number or name, with all groups; with only `gid` if the system does not know
-/// the user.
+/// Return the user with this number or name, with all groups. If the system does not know the user: for a
+/// number with only the group `gid`, for a name nothing.
 Identity identity_of(uid_t uid, gid_t gid);
 std::optional<Identity> identity_of(std::string const& user);
 
@@ -37,7 +37,7 @@ class IdentityCache {
   std::map<std::pair<uid_t, gid_t>, Known> known_;
 };
 
-/// Parses the name or number of a user, who need not exist. Throws Error(bad_request).
+/// Parses the name of a user, or a number, whose user need not exist. Throws Error(bad_request).
 uid_t parse_user(std::string const& text);
 std::string user_name(uid_t uid);
 

@@ -11,7 +11,7 @@
 namespace mpixrma::nam {
 
 void open_log(std::string const& name, std::string const& level, std::string const& file) {
-  // The log names users, grants and addresses: made here, it is not for everybody.
+  // The log names users, grants and addresses: a new file is created here, because others may not read it.
   if (!file.empty())
     engine::FileDescriptor const made(
         ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));

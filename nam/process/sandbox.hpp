@@ -1,5 +1,5 @@
 /// Rights that the processes of the server give up. Each process does so when it starts, before it reads a
-/// message.
+/// message; only limit_file_size() is called later.
 #pragma once
 
 #include <sys/types.h>
@@ -27,8 +27,8 @@ bool has_users(uid_t first, std::uint32_t count);
 /// Becomes `user` permanently. Throws Error(denied).
 void become(ProcessUser const& user);
 
-/// Keeps `capabilities` (CAP_...), and leaves `bounding` for programs that this process starts. First raises
-/// limits that a process without rights cannot raise.
+/// Keeps `capabilities` (CAP_...), and leaves `bounding` for programs that this process starts. First removes
+/// the limit of locked memory, which a process without rights cannot raise.
 void keep_capabilities(std::vector<int> const& capabilities, std::vector<int> const& bounding) noexcept;
 
 /// No capability, no new privileges, no core file, and no debugger but root's.

@@ -25,8 +25,8 @@ class TokenBuckets {
   TokenBuckets(double tokens_per_second, double capacity)
       : tokens_per_second_(tokens_per_second), capacity_(capacity) {}
 
-  /// Takes a token of the source, and returns the number of its refusals since the last one. Without a token
-  /// left, counts `counts_for` refusals and returns nothing.
+  /// Takes a token of the source, and returns the number of its refusals since its last token. Without a
+  /// token left, counts `counts_for` refusals and returns nothing.
   std::optional<std::uint64_t> take(std::string const& source, Clock::time_point now,
                                     std::uint64_t counts_for = 1) {
     Bucket& bucket = bucket_of(source, now);

@@ -62,8 +62,8 @@ Channel::~Channel() {
   arrived_.clear();
 }
 
-/// Calls recvmsg once. Returns false at the end of the stream, or if descriptors arrive that are not
-/// permitted.
+/// Receives once. Returns false at the end of the stream, after an error, or if descriptors arrive that are
+/// not permitted.
 bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(max_descriptors * sizeof(int))> control;
   iovec part{into, bytes};

@@ -49,15 +49,15 @@ class Channel {
   Channel(FileDescriptor socket, ChannelLimits const& limits);
   Channel(Channel&&) = default;
   Channel& operator=(Channel&&) = default;
-  /// Does not wait for the sender of descriptors that were not received.
+  /// Does not wait for the sender of descriptors that next() has not returned.
   ~Channel();
 
   int descriptor() const noexcept { return socket_.get(); }
   FileDescriptor const& socket() const noexcept { return socket_; }
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
-  /// Reads the available input. Returns false if the other end has closed; complete messages remain
-  /// available.
+  /// Reads the available input, at most until one message of the largest size is complete. Returns false if
+  /// the other end has closed, or the input is damaged; complete messages remain available.
   bool fill();
   /// Returns the next message. Throws Error(malformed), after which the channel is unusable.
   std::optional<Message> next();
@@ -65,7 +65,8 @@ class Channel {
   bool has_input() const noexcept { return taken_ != input_.size() || !records_.empty(); }
 
   void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
-  /// Sends as much as the socket accepts. Returns false if the other end is gone.
+  /// Sends as much as the socket accepts. Returns false if the other end is gone, or post() has exceeded the
+  /// account.
   bool flush();
   /// Takes back the last messages, as far as nothing of them was sent. Not for a protected channel.
   void withdraw_unsent();
@@ -103,7 +104,7 @@ class Channel {
   bool fits_account();
 
   FileDescriptor socket_;
-  bool carries_descriptors_ = false;  ///< whether descriptors have been or may be carried
+  bool carries_descriptors_ = false;  ///< whether incoming messages may carry descriptors
   ChannelLimits limits_;
   std::vector<std::byte> input_;
   std::size_t taken_ = 0;  ///< bytes of `input_` that next() has returned
@@ -112,7 +113,7 @@ class Channel {
   std::deque<Outgoing> output_;
   std::size_t output_bytes_ = 0;
   KeptBytes kept_;
-  bool is_broken_ = false;   ///< an answer exceeded the permitted memory
+  bool is_broken_ = false;   ///< a posted message exceeded the permitted memory
   bool is_starved_ = false;  ///< the last flush() lacked descriptors or memory
   std::optional<SecureStream> cipher_;
   std::vector<std::byte> records_;  ///< received but incomplete records

@@ -14,8 +14,8 @@ engine::FileDescriptor reopened(int descriptor);
 /// the memory.
 void restrict_to_owner(int memory) noexcept;
 
-/// Lets every user who has a descriptor of the memory open it again: restrict_to_owner() excludes the user of
-/// the next data process, if that is another one. Requires the same rights as is_open_elsewhere().
+/// Lets every user who has a descriptor of the memory open it again: restrict_to_owner() excludes the next
+/// data process, if that process has another user. Requires the same rights as is_open_elsewhere().
 void admit_others(int memory) noexcept;
 
 /// Whether the memory has any open file description besides the one from memfd_create(): one that reopened()

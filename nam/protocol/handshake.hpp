@@ -1,9 +1,9 @@
-/// The handshake of a session over TCP. The client sends an ephemeral key and the server's key that it
-/// expects; the server answers with that key and an ephemeral key. The session keys derive from both
-/// exchanges (crypto_kx), so only the owner of the server's key can compute them, and recorded traffic stays
-/// secret even if that key is lost later. All later messages travel in a SecureStream, in which user and
-/// server prove to each other that they have the user's secret, by MACs bound to this session, this server
-/// and one direction: a MAC is useless at another server.
+/// The handshake of a session over TCP. The client sends an ephemeral key and, if known, the server's key
+/// that it expects; the server answers with that key if it has it, else with its current one, and with an
+/// ephemeral key. The session keys derive from both exchanges (crypto_kx), so only the owner of the server's
+/// key can compute them, and recorded traffic stays secret even if that key is lost later. All later messages
+/// travel in a SecureStream, in which user and server prove to each other that they have the user's secret,
+/// by MACs bound to this session, this server and one direction: a MAC is useless at another server.
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@ namespace mpixrma::nam {
 /// An IPv6 address. An IPv4 address is mapped to IPv6, as IPv6 sockets report it.
 using HostAddress = std::array<std::uint8_t, 16>;
 
-/// Return nothing for other address families.
+/// Return nothing if the argument is not an IPv4 or IPv6 address.
 std::optional<HostAddress> host_address(sockaddr const& address) noexcept;
 std::optional<HostAddress> host_address(std::string const& text) noexcept;
 /// The address at the other end of a socket.
@@ -27,7 +27,7 @@ bool is_loopback(HostAddress const& host) noexcept;
 HostAddress network_of(HostAddress host) noexcept;
 std::string to_text(HostAddress const& host);
 
-/// The addresses of a connection; none if it does not leave this host (AF_UNIX).
+/// The addresses of a connection; none for a Unix socket.
 struct ConnectionEnds {
   std::optional<HostAddress> peer;
   std::optional<HostAddress> local;

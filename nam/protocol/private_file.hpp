@@ -1,4 +1,4 @@
-/// Small files that only their owner can read. Each is on storage when the call returns.
+/// Small files that only their owner can read. The content is on storage when the call returns.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,8 @@
 
 namespace mpixrma::nam {
 
-/// Creates a file; leaves none after a failure. Throws Error, also if the file exists.
+/// Creates a file; leaves none after a failure. The name is on storage after sync_parent_of(). Throws Error,
+/// also if the file exists.
 void create_file(std::filesystem::path const& file, std::string_view text);
 /// Replaces or creates the file. A full disk, or the end of the process, leaves the former file as it was.
 /// Throws Error.

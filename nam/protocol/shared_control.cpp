@@ -116,7 +116,7 @@ void SharedControl::free_slot(Slot slot) noexcept {
 }
 
 void SharedControl::withdraw(Slot slot) const noexcept {
-  // Must be first: a process that takes the spare now gets a generation that ends below.
+  // Must be first: a process that took the spare before this store has a generation that ends below.
   entry(slot).spare.store(0, std::memory_order_release);
   entry(slot).window.store(0, std::memory_order_relaxed);
   // Release: pairs with the acquire in engine::ExposedView::translate; precedes any reuse of the memory.

@@ -116,8 +116,8 @@ FileDescriptor accept_from(FileDescriptor const& listener) {
   return socket;
 }
 
-/// Does not block: at a listener that accepts no connections, whose queue is full, a blocking connect() would
-/// wait for ever.
+/// Waits a few seconds at most for room in the listener's queue: a blocking connect() to a listener that
+/// accepts no connections would wait for ever.
 FileDescriptor connect_unix(std::string const& path) {
   sockaddr_un const address = unix_address(path);
   FileDescriptor socket(::socket(AF_UNIX, stream, 0));

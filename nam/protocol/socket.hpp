@@ -33,7 +33,8 @@ std::uint16_t port_of(FileDescriptor const& socket);
 /// Returns a pending connection, or nothing.
 FileDescriptor accept_from(FileDescriptor const& listener);
 
-/// Return a connected socket, or nothing if no process listens; TCP within `timeout_ms`. Throw Error.
+/// Return a connected socket, or nothing if no process listens. connect_tcp() waits at most `timeout_ms` for
+/// each address of the host. Throw Error.
 FileDescriptor connect_unix(std::string const& path);
 FileDescriptor connect_tcp(std::string const& host, std::uint16_t port, int timeout_ms);
 

@@ -13,8 +13,8 @@ std::string shortened(std::string_view text, std::size_t longest);
 /// Maximum length in bytes of a name that can be published.
 inline constexpr std::size_t longest_name = 255;
 
-/// Whether the text is UTF-8 without control characters and without characters that change the writing
-/// direction.
+/// Whether the text is UTF-8 without control characters, line separators and characters that change the
+/// writing direction.
 bool is_plain_text(std::string_view text) noexcept;
 
 /// Returns the text unchanged if is_plain_text(); otherwise replaces each offending byte by "\xNN", so that a

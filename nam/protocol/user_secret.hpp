@@ -14,10 +14,10 @@ using UserSecret = std::array<unsigned char, 32>;
 std::string random_identifier();
 UserSecret random_secret();
 
-/// Returns the secret in a file that only its owner can read; nothing if the file does not exist. Throws
-/// Error(denied) if other users can read the file.
+/// Returns the secret in a file of this user; nothing if the file cannot be opened or is empty. Throws
+/// Error(denied) if the file is another user's or accessible to others, Error(malformed) if it has no secret.
 std::optional<UserSecret> read_secret(std::filesystem::path const& file);
-/// Creates the file and its directory. Throws Error.
+/// Writes the file, replacing an earlier one, and creates its directory. Throws Error.
 void write_secret(std::filesystem::path const& file, UserSecret const& secret);
 std::string to_hex(UserSecret const& secret);
 /// Throws Error(malformed).
