@@ -30,7 +30,8 @@ struct ServerTrust;
 class Client {
  public:
   /// Throws Error(unavailable) if nobody listens at the address, and Error(denied) if the server is not known
-  /// here, its key has changed, it does not know the user, or it does not have the user's secret.
+  /// here, its key or the user of its Unix socket is not the expected one, it does not know the user, or it
+  /// does not have the user's secret.
   explicit Client(Address const& address, int timeout_ms = default_timeout_ms);
 
   /// Sends a request to the process at the other end, and returns its answer.

@@ -70,7 +70,7 @@ Address followed(Address const& written, Address const& source) {
     if (is_same(written, known)) return known;
   }
   if (consents()) return written;
-  // Only root or this user can have created this socket.
+  // If the listener is root's or this user's, nobody else can have created this socket.
   FoundListener const listener = find_listener(written.unix_path);
   if (listener.owner == Listener::own_or_root) return {listener.path, "", 0};
   if (listener.owner == Listener::none && written.port == 0)

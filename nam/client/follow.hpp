@@ -27,8 +27,8 @@ class ScopedFollowConsent {
 
 /// Returns the address to use for `written`, which came from the server at `source`. Accepted are the address
 /// of the same server, of a server that the user has named, of a server on this host that runs as root or as
-/// this user, and of a server whose key is pinned. Throws Error(denied) otherwise, unless the user has
-/// consented.
+/// this user, and of a server whose key is pinned. Otherwise throws Error(denied), or Error(unavailable) if
+/// nobody listens at its Unix socket. If the user has consented, accepts every address.
 Address followed(Address const& written, Address const& source);
 
 /// Throws Error(denied) unless `port`, which the server of `client` at `address` has returned, names a window

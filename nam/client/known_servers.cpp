@@ -24,7 +24,8 @@ namespace {
 std::mutex confirm_lock;
 ConfirmKey confirm_key;
 
-/// Rejects a file that other users can write, because they could pin any server for its owner.
+/// Whether the file exists. Throws Error(denied) if other users can write it, because they could pin any
+/// server for its owner.
 bool is_safe(std::filesystem::path const& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return false;

@@ -32,13 +32,14 @@ struct ServerTrust {
   std::optional<PublicKey> given;  ///< key in the address
   std::optional<PublicKey> pinned;
 
-  /// Returns the key that the server must prove.
+  /// Returns the key that the client asks for; check_key() accepts either.
   std::optional<PublicKey> const& expected() const noexcept { return given ? given : pinned; }
 };
 
 /// Throws as pinned_key().
 ServerTrust trust_in(Address const& server);
-/// Throws Error(denied) if the server with this key is unknown, or has another key than expected.
+/// Throws Error(denied) unless `key` is the given or the pinned key or, if neither exists, is confirmed
+/// (set_key_confirmation); pins a confirmed key.
 void check_key(Address const& server, ServerTrust const& trust, PublicKey const& key);
 /// Updates the pin after a key rotation: the server, which the session has authenticated with the key `used`,
 /// has reported its `current` key.

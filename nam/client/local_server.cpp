@@ -31,7 +31,7 @@ bool is_directory_of(fs::path directory, uid_t owner) {
 bool is_own_or_root(uid_t uid) { return uid == 0 || uid == ::geteuid(); }
 
 /// Whether only root and this user can exchange entries of `directory`, and the directory itself. `directory`
-/// has no links. In a directory with the sticky bit, others exchange only what belongs to them.
+/// has no links. In a directory above it that has the sticky bit, others exchange only what belongs to them.
 bool is_fixed(fs::path const& directory) {
   struct stat status {};
   for (fs::path each = directory;; each = each.parent_path()) {

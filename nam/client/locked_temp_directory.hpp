@@ -17,7 +17,8 @@ struct LockedTempDirectory {
 
 /// Creates a directory whose name begins with `prefix`. Removes directories with this prefix that no process
 /// holds, which killed processes have left. If other users can exchange entries of the temporary directory,
-/// removes none, and prefers /tmp. Throws Error(unavailable).
+/// uses /tmp instead; if they can exchange entries of both, uses the former and removes none. Throws
+/// Error(unavailable).
 LockedTempDirectory make_locked_temp_directory(std::string const& prefix);
 
 }  // namespace mpixrma::nam

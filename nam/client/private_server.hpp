@@ -1,4 +1,4 @@
-/// A private memory server with one grant, for a job that has no server. It lives as long as this process.
+/// A private memory server with one grant, for a job that has no server.
 #pragma once
 
 #include <sys/types.h>
@@ -43,7 +43,7 @@ class PrivateServer {
   pid_t owner_;  ///< children made by fork() must not end the server
   pid_t pid_ = -1;
   std::filesystem::path directory_;
-  FileDescriptor liveness_pipe_;  ///< the server ends when it is closed
+  FileDescriptor liveness_pipe_;  ///< the server ends when this end is closed
   Locator grant_;
 };
 

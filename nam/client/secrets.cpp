@@ -17,8 +17,8 @@ namespace {
 std::mutex given_lock;
 std::map<std::string, UserSecret> given;  ///< by server
 
-/// Returns the key of a server in `given`: its endpoint or socket, whether or not `server` has its public
-/// key.
+/// Returns the key of a server in `given`: its endpoint or socket, whether or not the address includes the
+/// server's public key.
 std::string place_of(Address const& server) {
   return server.port != 0 ? endpoint_of(server) : server.unix_path;
 }

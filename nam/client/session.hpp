@@ -38,7 +38,7 @@ struct WindowInfo {
   Durability durability = Durability::clients;
   SharedControl::Slot slot = 0;
   std::uint64_t generation = 0;       ///< generation of the slot while the window exists
-  std::uint64_t exposure = 0;         ///< for engines, from Session::engine_address() on; 0: an empty window
+  std::uint64_t exposure = 0;         ///< for engines, from Session::engine_address() on; 0: none, or empty
   std::vector<WindowRegion> regions;  ///< by the rank of the creating process
 };
 
@@ -74,7 +74,8 @@ class GrantMapping {
 /// and throw Error.
 class Session {
  public:
-  /// Throws Error(not_found) if the grant does not exist or belongs to another user.
+  /// Throws Error(not_found) if the grant does not exist, or belongs to another user and this one is no
+  /// administrator.
   static Session open(Locator const& grant, int timeout_ms = default_timeout_ms);
   /// Opens the window with this port name. Throws Error(not_found) if the window does not exist or is not
   /// visible to this user.
@@ -95,7 +96,7 @@ class Session {
   void release(WindowInfo const& window);
   /// As release(), but returns at once: later requests find the window released. Throws Error(unavailable).
   void release_soon(WindowInfo const& window);
-  /// Returns when all data completed before has the window's durability.
+  /// Returns when the results of operations that completed before the call have the window's durability.
   void persist(WindowInfo const& window);
 
   /// Transfers through the server in pieces, for clients that can neither map the memory nor be a peer of the
@@ -110,7 +111,8 @@ class Session {
   bool operate(WindowInfo const& window, std::uint64_t rank, OperationRequest const& request,
                std::span<std::byte> fetched);
 
-  /// For the owner, on the server's host. Throws Error: denied; unsupported on another host.
+  /// For the owner, on the server's host. Throws Error: denied; unsupported on another host, or in another
+  /// PID namespace.
   GrantMapping map();
 
   /// For an owner who cannot map the memory: returns the address at which an engine reaches it, as

@@ -32,7 +32,7 @@ struct SessionParts {
       try {
         if (windows[part].persistent)
           (void)Client(grants[part].address).request({{"op", "evict"}, {"port", windows[part].port}});
-      } catch (std::exception const&) {  // the part's server has ended
+      } catch (std::exception const&) {  // the part's server may have ended
       }
     }
   }

@@ -197,7 +197,7 @@ std::span<epoll_event const> EventLoop::wait(std::span<epoll_event> room) {
 void EventLoop::dispatch(int fd, std::uint32_t events) {
   auto found = watched_.find(fd);
   if (found == watched_.end() || found->second.suspended) return;
-  std::shared_ptr<Handler> const handler = found->second.handler;  // the descriptor may be forgotten meanwhile
+  std::shared_ptr<Handler> const handler = found->second.handler;  // fd may be forgotten meanwhile
   bool const done = returns([&] { (*handler)(events); });
   found = watched_.find(fd);
   if (found == watched_.end() || found->second.handler != handler) return;

@@ -1,4 +1,4 @@
-/// The audit log: denied requests, and changes of objects that belong to others or to the server.
+/// The audit log: denied requests, requests that change objects of the server, and acts of the server itself.
 #pragma once
 
 #include <sys/types.h>
@@ -40,8 +40,8 @@ class AuditLog {
   /// Writes a line. Each user, each host of unauthenticated connections, and all these hosts together have a
   /// budget of lines a second; the next line reports how many acts were left out.
   void record(Act const& act);
-  /// Called once a second. Writes a line for each user or host whose acts were left out and who has done
-  /// nothing since.
+  /// Called once a second. Writes a line for each user or host with acts left out since its last line, as far
+  /// as its budget permits.
   void report_omitted();
 
  private:

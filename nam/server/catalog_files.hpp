@@ -14,8 +14,8 @@ namespace mpixrma::nam {
 /// another process holds it; Error(denied, no_space, not_found, internal) if its file cannot be opened.
 engine::FileDescriptor lock_directory(std::filesystem::path const& directory);
 
-/// Copies those of the three files that exist, with their owner and mode, and returns when the copies are on
-/// storage. Throws Error.
+/// Copies those of the three files that exist, with their mode and, as root, their owner, and returns when
+/// the copies are on storage. Throws Error.
 void copy_catalog(std::filesystem::path const& from, std::filesystem::path const& to);
 void remove_catalog(std::filesystem::path const& file);
 /// Replaces `to` by the closed catalog `from`, which has no log, and keeps the owner and mode of `to`. Throws

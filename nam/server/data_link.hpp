@@ -80,8 +80,8 @@ class DataLink {
   /// blocked the process through the memory that they share.
   void enforce_end();
   uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
-  /// Returns the bytes that the grant takes from the server: all until the process has ended, and then the
-  /// bytes that clients have touched since through remaining mappings.
+  /// Returns the bytes that the grant takes from the server: all until the process has ended, and then those
+  /// that are not released yet, or that clients have touched since through remaining mappings.
   std::uint64_t occupied_bytes() const;
   /// Called after the process has ended. Gives memory back to the system, a part in each call. Returns true
   /// when none is left, and no process has a descriptor or a mapping of it.
@@ -123,7 +123,7 @@ class DataLink {
   std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process
   pid_t pid_ = 0;
   bool adopting_ = false;
-  bool awaits_catalog_ = false;  ///< an adopted process has its windows, but their modes are not stored yet
+  bool awaits_catalog_ = false;  ///< the adopted process has not read the modes of its windows again yet
   bool ready_ = false;
   bool must_recreate_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;

@@ -9,7 +9,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr int longest_wait_ms = 250;  ///< for a lock of another process: short, because the event loop blocks meanwhile
+/// For a lock of another process: short, because the event loop blocks meanwhile.
+constexpr int longest_wait_ms = 250;
 
 bool is_lack_of_space(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 

@@ -36,8 +36,8 @@ class GrantFile {
 
   /// Called when the data process has filled the file: from here on a missing file is a loss.
   void commit() const;
-  /// Puts a new file in place of one that does not belong to the grant, which is renamed with the ending
-  /// ".damaged". Throws Error.
+  /// Puts a new file in place of one that is missing or does not belong to the grant. The old file, if any,
+  /// is renamed with the ending ".damaged". Throws Error.
   void replace() const;
   void remove() const noexcept;
   /// Returns the bytes that the file takes on the disk.

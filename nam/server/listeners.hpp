@@ -22,10 +22,10 @@ class Listeners {
   Listeners(Listeners const&) = delete;
   Listeners& operator=(Listeners const&) = delete;
 
-  /// Takes over the sockets of the process before this one, or opens new ones. Throws Error.
+  /// Takes over the sockets that the main process has, or opens new ones. Throws Error.
   void open(Options const& options, SpawnerLink& spawner, ServerKeys const& keys);
   Address const& address() const noexcept { return address_; }
-  /// Connections over TCP expect this key from now on.
+  /// From now on the address has this key, which clients over TCP expect.
   void set_key(std::string const& key) {
     if (address_.port != 0) address_.key = key;
   }

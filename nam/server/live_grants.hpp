@@ -71,10 +71,10 @@ class LiveGrants {
   /// other grants.
   void answer_at_end(ClientId client, DataLink const& link, std::string const& grant);
   std::vector<std::unique_ptr<DataLink>> const& ending() const noexcept { return ending_; }
-  /// Drops the links of data processes that have ended. Keeps the descriptors of their memory, in order to
-  /// know which memory their clients use, but for at most `max_lingering` links.
+  /// Drops the links of data processes that have ended and whose memory no client uses any more. Keeps at
+  /// most `max_lingering` other ones, whose descriptors tell how much memory clients still use.
   void drop_ended(std::ptrdiff_t max_lingering);
-  /// As drop_ended(), but keeps no descriptors. Returns true when no data process is left.
+  /// Drops the links of all data processes that have ended. Returns true when no data process is left.
   bool drop_all_ended();
   /// Ends a connection that waits for its data process.
   void end_in_queue(ClientId client, Error const& why);

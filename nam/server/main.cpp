@@ -50,7 +50,7 @@ int exit_code_of(Error const& error) {
 /// Keeps only the rights that the control process needs: for files, and for ports below 1024.
 void confine_control(Options const& options) {
   if (options.user && options.user->uid != ::geteuid()) become(*options.user);
-  // The control process ends with the main process, so that the next one finds the directory free.
+  // The control process ends with the main process, so that the next server finds the directory free.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::geteuid() != 0) return drop_privileges();
   std::vector<int> const kept{CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE};

@@ -19,8 +19,8 @@ constexpr std::size_t names_in_query = 4;
 constexpr std::uint64_t max_foreign_names = 64;           ///< names of one such user in a grant
 constexpr std::uint64_t max_foreign_names_in_all = 1024;  ///< names of all such users in a grant
 
-/// Returns the user whose name the request means: "user", or the user of the connection; nothing if there is
-/// no such user.
+/// Returns the publisher of the name that the request means: "user", or the user of the connection; nothing
+/// if there is no such user.
 std::optional<uid_t> name_owner(ServerState const& server, ClientId id, Json const& request) {
   if (!request.contains("user")) return server.clients.identity(id).uid;
   try {

@@ -38,7 +38,7 @@ struct Options {
   std::string log_level;
   std::vector<uid_t> admins;
   std::uint64_t self_service = 0;   ///< bytes of grants that a user may make without an administrator
-  std::uint64_t user_capacity = 0;  ///< bytes of all grants of a user
+  std::uint64_t user_capacity = 0;  ///< bytes of all grants of a user; 0: no limit
   std::uint64_t max_windows = 0;    ///< of a grant
   std::uint64_t max_regions = 0;    ///< of all windows of a grant
   std::uint64_t max_sessions = 0;   ///< of a grant
@@ -46,7 +46,7 @@ struct Options {
   std::uint64_t max_metadata = 0;   ///< bytes of the descriptions of a grant's windows and names
   std::uint64_t max_connections = 0;
   std::uint64_t max_user_grants = 0;  ///< that a user makes without an administrator
-  bool overcommit = false;            ///< memory is taken when it is used
+  bool overcommit = false;            ///< memory is taken when it is used; this is not read again
   std::int64_t expiry_grace = 0;      ///< seconds from the expiry of a grant to its deletion
 };
 

@@ -1,4 +1,4 @@
-/// Answers about objects that are absent, or hidden from the user.
+/// Delayed answers: an object is absent or hidden from the user, or a proof has failed.
 #pragma once
 
 #include <map>

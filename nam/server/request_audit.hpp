@@ -18,7 +18,7 @@ class RequestAudit {
   /// Records administrative acts, and requests refused for lack of a right, including refusals that read like
   /// an absent object. `error`: the refusal, or nullptr.
   void audit(std::string const& op, Request const& request, Error const* error);
-  /// Records a request that a session has made of its data process, among the lines of user `counts_for`.
+  /// Records a request of a session that its data process has denied, among the lines of user `counts_for`.
   void record_denied(std::string const& grant, Json const& act, uid_t counts_for);
   /// Records an act of the server itself.
   void record_own(std::string_view what);
@@ -26,7 +26,7 @@ class RequestAudit {
  private:
   void record(std::string const& op, Request const& request, std::string_view result,
               std::string_view reason);
-  /// Returns the user of whom `uid` is a subordinate user; empty if it is none.
+  /// Returns the name of the user to whom `uid` is subordinate; empty if there is none.
   std::string account_of(uid_t uid) const;
 
   AuditLog& log_;

@@ -13,8 +13,8 @@ namespace mpixrma::nam {
 
 class ServerKeys {
  public:
-  /// Makes the file and a key if there is none. Throws Error(denied) if others can read the file,
-  /// Error(internal) if it is damaged or cannot be made.
+  /// Makes the file and a key if there is none. Throws Error(denied) if others can read or own the file,
+  /// another Error if it is damaged or cannot be made.
   explicit ServerKeys(std::filesystem::path file);
 
   KeyPair const& current() const noexcept { return keys_.front().pair; }
@@ -22,9 +22,9 @@ class ServerKeys {
   KeyPair const& find(std::optional<PublicKey> const& expected) const noexcept;
 
   /// Replaces the current key by a new one. The former is accepted until `until` (seconds since 1970). Throws
-  /// Error(internal), and then nothing has changed.
+  /// Error(internal, no_space), and then nothing has changed.
   void rotate(std::int64_t until);
-  /// Forgets earlier keys that have expired. Throws Error(internal) if they remain in the file.
+  /// Forgets earlier keys that have expired. Throws Error(internal, no_space) if they remain in the file.
   void drop_expired(std::int64_t now);
 
  private:

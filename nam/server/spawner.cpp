@@ -118,7 +118,8 @@ std::set<uid_t> users_of_processes() {
 }
 
 /// Waits for a short time until no process runs as the user, and returns whether that is so. The previous
-/// data process may still be ending; it need not be a child of this process, which could wait for it.
+/// data process may still be ending; waitpid() does not suffice, because it need not be a child of this
+/// process.
 bool wait_until_user_is_free(uid_t user) {
   for (int tried = 0; tried < max_polls; ++tried) {
     if (!users_of_processes().contains(user)) return true;
@@ -302,8 +303,8 @@ bool Spawner::is_data_user(uid_t uid) const noexcept {
   return uid >= options_.first_data_user && uid - options_.first_data_user < options_.data_users;
 }
 
-/// Returns the user who owns the memory, as others may not open it; if there is none or it is still in use, a
-/// free user, whom it then admits to the memory.
+/// Returns the data user who owns the memory, because others may not open it. If there is none, or processes
+/// still run as that user, returns a free user, and lets all users of its descriptors open the memory.
 uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const {
   std::optional<uid_t> const maker = owner_of_memory(state.memory);
   if (maker && is_data_user(*maker) && wait_until_user_is_free(*maker)) return *maker;
@@ -312,8 +313,8 @@ uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const
   return user;
 }
 
-/// Returns a data user that no grant uses, and as whom no process runs. The search begins at a number derived
-/// from the grant, so that servers rarely choose the same.
+/// Returns a data user whom no grant uses, as whom no process runs, and whom the user database does not know.
+/// The search begins at a number derived from the grant, so that servers rarely choose the same.
 uid_t Spawner::free_user(std::string const& grant) const {
   std::set<uid_t> taken = users_of_processes();
   for (auto const& [id, state] : grants_) {
@@ -355,8 +356,8 @@ void Spawner::on_exit(pid_t pid, int status) {
   }
 }
 
-/// The control process is restarted after a crash, or a failure while it runs, but not after a wrong option
-/// or an ordered end.
+/// Once a control process has been ready, it is restarted after a crash or a failure, but not after a wrong
+/// option or an ordered end.
 void Spawner::on_control_exit(int status) {
   control_pid_ = 0;
   control_.reset();

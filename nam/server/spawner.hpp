@@ -22,7 +22,7 @@ class Spawner {
   /// `arguments`: those of the server, for the control process.
   Spawner(Options const& options, std::vector<std::string> arguments);
 
-  /// Runs until the control process has ended in order. Returns its exit code.
+  /// Runs until the control process has ended and is not restarted. Returns its exit code.
   int run();
 
  private:

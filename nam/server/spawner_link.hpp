@@ -34,7 +34,7 @@ class SpawnerLink {
   /// Whether data processes run as `uid`.
   bool is_data_user(uid_t uid) const noexcept;
 
-  /// Starts the data process of a grant, which gets the other end of `socket`. Throws Error.
+  /// Starts the data process of a grant, which gets `socket`. Throws Error.
   pid_t start(std::string const& grant, FileDescriptor socket);
   /// Reports that a data process of an earlier server continues.
   void report_adopted(std::string const& grant, uid_t uid);

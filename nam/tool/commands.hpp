@@ -23,7 +23,7 @@ struct Arguments {
   std::string port;
   std::string size;
   std::string owner;
-  std::string user;  ///< user whose names are shown
+  std::string user;  ///< user whose names are meant
   bool all = false;  ///< names of all users
   std::string expires;
   std::string key;
@@ -62,7 +62,8 @@ void check(Arguments const& arguments);
 
 /// Makes later connections ask at the terminal, if any, about unknown servers.
 void use_terminal_for_keys();
-/// Returns the server's address from the arguments.
+/// Returns the server's address: of --server, of a locator, or server_address(). Sets MPIX_NAM_SERVER to
+/// --server.
 Address address_of(Arguments const& arguments);
 /// Returns when the server answers. Throws Error if the server does not answer within the time of the
 /// arguments.

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
   throw Error(ErrorCode::denied, "root does not use " + directory.string() + ": " + reason);
 }
 
-/// Whether users other than root can exchange entries of a directory that root owns. In a directory with the
-/// sticky bit they exchange only what belongs to them.
+/// Whether users other than root can exchange entries of a directory that root owns. In a directory above the
+/// last one that has the sticky bit, they exchange only what belongs to them.
 bool is_open_to_others(struct stat const& status, bool is_last) noexcept {
   bool const others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   return status.st_uid == 0 && others_write && (is_last || (status.st_mode & S_ISVTX) == 0);
