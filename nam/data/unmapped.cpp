@@ -55,8 +55,8 @@ void DataProcess::start_engine() {
                                                 message_bytes_for(memory_.storage->bytes()));
 }
 
-/// Called once a second. Any process can connect to UCX's port, so connections that no session uses are
-/// ended.
+/// Called once a second. Any process of an admitted host can connect to UCX's port, so connections that no
+/// session uses are ended.
 void DataProcess::check_accepted() {
   if (!remote_.engine) return;
   constexpr UnusedConnections longest{.silent = std::chrono::seconds(10),

@@ -33,7 +33,8 @@ struct NameKey {
   bool operator==(NameKey const&) const = default;
 };
 
-/// The catalog. Every change is in the file when the call returns. Functions throw Error.
+/// The catalog. Every change is in the file when the call, or in_transaction() around it, returns. Functions
+/// throw Error.
 class Catalog {
  public:
   /// Makes the file if there is none. On a full disk, opening it and deleting from it use `reserve`. Throws

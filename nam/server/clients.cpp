@@ -18,7 +18,8 @@ constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .des
 /// The server answers all connections that it keeps of a host within this time, even with a small share of a
 /// core.
 constexpr std::chrono::milliseconds min_stay{1000};
-/// Places for unauthenticated connections of all hosts together, whatever --max-connections is.
+/// Places for unauthenticated connections of all hosts together, whatever --max-connections is; fewer if the
+/// limit of descriptors is low.
 constexpr std::size_t min_unauthenticated_connections = 1024;
 constexpr std::chrono::seconds longest_unauthenticated{2};
 /// A host that is silent for longer may have died, and its user needs the place.

@@ -356,8 +356,8 @@ void Spawner::on_exit(pid_t pid, int status) {
   }
 }
 
-/// Once a control process has been ready, it is restarted after a crash or a failure, but not after a wrong
-/// option or an ordered end.
+/// Once a control process has been ready, it is restarted after a crash and after exit_failure, but not after
+/// another exit code: a wrong option, a damaged catalog, or an ordered end.
 void Spawner::on_control_exit(int status) {
   control_pid_ = 0;
   control_.reset();

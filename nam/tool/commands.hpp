@@ -70,9 +70,7 @@ Address address_of(Arguments const& arguments);
 void await_server(Arguments const& arguments);
 /// Returns the grants of the arguments: locators separated by commas, or one grant number. Throws Error.
 std::vector<Locator> grants_of(Arguments const& arguments);
-/// Sends `request` about a persistent window, also to its parts in other grants of the same user. A part that
-/// is gone is skipped. Returns the answer about the first part and the locations of the parts. Throws Error,
-/// after a line on stderr for each part that has rejected the request.
+/// The answer about the first part of a persistent window, and the locations of its parts.
 struct PartsAnswer {
   struct Part {
     Locator where;
@@ -81,8 +79,11 @@ struct PartsAnswer {
   Json first;
   std::vector<Part> parts;
 };
+/// Sends `request` about a persistent window, also to its parts in other grants of the same user. A part that
+/// is gone is skipped. Throws Error, after a line on stderr for each other part that has rejected the
+/// request.
 PartsAnswer ask_for_parts(Address const& server, std::string const& port, Json request);
-/// Ends a persistent window with all its parts. Throws Error like the request above.
+/// Ends a persistent window with all its parts. Throws Error as ask_for_parts().
 void evict_window(Address const& server, std::string const& port);
 /// Returns the request, or with --dry-run a request for its dry run.
 Json destroy(Arguments const& arguments, Json request);

@@ -100,7 +100,7 @@ class Mappers {
     (void)client_.request({{"op", "open"}, {"grant", part.where.grant}});
   }
 
-  /// Returns false if no process maps the memory of the evicted window.
+  /// Returns false once the memory of the evicted window is free: no client maps it or has a key of it.
   bool look() {
     descriptors_.clear();
     Json const answer =
