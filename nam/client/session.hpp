@@ -38,7 +38,7 @@ struct WindowInfo {
   Durability durability = Durability::clients;
   SharedControl::Slot slot = 0;
   std::uint64_t generation = 0;       ///< generation of the slot while the window exists
-  std::uint64_t exposure = 0;         ///< for engines, from Session::engine_address() on; 0: none, or empty
+  std::uint64_t exposure = 0;         ///< for engines; 0: before engine_address(), or for an empty window
   std::vector<WindowRegion> regions;  ///< by the rank of the creating process
 };
 

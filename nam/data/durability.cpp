@@ -20,7 +20,8 @@ using Pages = StorageFile::Pages;
 
 }  // namespace
 
-/// Called in a new data process whose memory is new: all earlier processes of the server have ended, too.
+/// Called in a new data process whose memory is new: the grant is new, or all processes that had its memory
+/// have ended.
 void DataProcess::load_windows() {
   std::map<std::uint64_t, std::uint64_t> pieces;
   for (auto const& [id, held] : windows_)
