@@ -12,7 +12,7 @@
 
 namespace mpixrma::nam {
 
-/// The server ends with the object, or with the process in any case.
+/// The server ends with the object, at the latest with the process.
 class PrivateServer {
  public:
   /// Configuration of access from other hosts.

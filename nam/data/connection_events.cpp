@@ -28,8 +28,8 @@ bool is_disconnect_error(int error) {
 
 /// UCX crashes if an ended connection is reported as readable and writable at once: UCX frees the connection
 /// when it reads the end, and writes afterwards. So a connection is reported as writable only when there is
-/// nothing to be read. The kernel reports again what was left out, except to callers that ask for changes
-/// only (EPOLLET), of which UCX has none that write.
+/// nothing to be read. The kernel reports again what was left out, except for descriptors that are watched
+/// with EPOLLET: UCX writes to none of these.
 extern "C" __attribute__((visibility("default"))) int epoll_wait(int epoll, epoll_event* events, int room,
                                                                  int timeout) {
   int const count = ::epoll_pwait(epoll, events, room, timeout, nullptr);

@@ -75,7 +75,7 @@ void DataProcess::attach_control(FileDescriptor socket) {
 void DataProcess::lose_control() {
   control_.reset();
   catalog_.loading.reset();
-  if (!memory_.storage || !catalog_.is_loaded) return loop_.stop();  // the next one starts another process
+  if (!memory_.storage || !catalog_.is_loaded) return loop_.stop();  // the next control process starts one
   log(Severity::warning, "the control process has ended; waiting for a new one");
   for (auto const& [id, pending] : std::exchange(catalog_.pending, {})) {
     // The catalog may have the window: reconcile() drops the window, and the next control process removes it

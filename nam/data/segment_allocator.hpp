@@ -1,5 +1,5 @@
 /// Allocates pieces of a grant: whole pages, from the smallest free piece that is large enough; a freed piece
-/// is joined with its neighbours.
+/// is merged with free neighbours.
 #pragma once
 
 #include <cstddef>

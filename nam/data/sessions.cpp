@@ -81,7 +81,7 @@ void DataProcess::close_session(SessionId id) {
     if (held.session == id) ended.push_back(window);
   }
   for (RetiredSegment& piece : retired_) piece.used_by.erase(id);
-  // Must come first: afterwards the engine executes no operation of the session any more.
+  // Must precede drop(): afterwards the engine executes no operation of the session any more.
   close_access(session);
   sessions_.erase(found);
   for (std::string const& window : ended) drop(window);

@@ -1,5 +1,5 @@
-/// Shares of users in a resource of a grant, as its sessions or descriptors: users of the grant's windows
-/// keep out neither its owner nor each other, however many of them act together.
+/// Shares of users in a resource of a grant, such as its sessions or descriptors: users of the grant's
+/// windows keep out neither its owner nor each other, however many of them act together.
 #pragma once
 
 #include <sys/types.h>

@@ -51,8 +51,8 @@ class Storage {
   /// the system has no memory behind it (SIGBUS); then a part may have been copied.
   void read(std::uint64_t offset, std::span<std::byte> into) const;
   void write(std::uint64_t offset, std::span<std::byte const> from);
-  /// Calls `access`, which accesses [offset, offset + length). As read(); `access` may end in the middle
-  /// then, without destructors.
+  /// Calls `access`, which accesses [offset, offset + length). Throws as read(); `access` has then ended in
+  /// the middle, without destructors.
   void access(std::uint64_t offset, std::uint64_t length, std::function<void()> const& access) const;
 
  private:

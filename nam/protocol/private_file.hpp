@@ -12,7 +12,7 @@ void create_file(std::filesystem::path const& file, std::string_view text);
 /// Replaces or creates the file. A full disk, or the end of the process, leaves the former file as it was.
 /// Throws Error.
 void replace_file(std::filesystem::path const& file, std::string_view text);
-/// Makes the new name of a file that was renamed as durable as the file.
+/// Puts the new name of a file on storage, after the file was created, linked or renamed.
 void sync_parent_of(std::filesystem::path const& file) noexcept;
 
 }  // namespace mpixrma::nam

@@ -134,7 +134,7 @@ void SharedControl::withdraw_others(std::vector<std::string> const& windows) noe
 }
 
 /// A process that requests an exclusive lock keeps the turn until it releases the lock: others queue behind
-/// it, so it waits only for the current holders of shared locks.
+/// it, so it waits only for the current holders of shared locks, and for shared locks that overtake.
 bool SharedControl::try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode, bool* has_turn) const {
   std::uint64_t const lock = 2 * region(slot, rank);
   std::uint64_t const turn = lock + 1;

@@ -73,9 +73,9 @@ class SharedControl {
   std::uint64_t spare(Slot slot) const noexcept;
 
   /// Tries once to acquire the lock of a rank's region of a window. `*has_turn` starts as false, or as true
-  /// for a shared lock that may overtake waiting requests, and must be kept between attempts: no other
-  /// process overtakes the one that has the turn. Throws Error(no_space) if the system has no memory for
-  /// locks. A process that ends loses its locks.
+  /// for a shared lock that may overtake waiting requests, and must be kept between attempts: only such
+  /// shared locks overtake the process that has the turn. Throws Error(no_space) if the system has no memory
+  /// for locks. A process that ends loses its locks.
   bool try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode, bool* has_turn) const;
   /// Releases the lock or the turn.
   void unlock(Slot slot, std::uint32_t rank) const noexcept { release_range(2 * region(slot, rank), 2); }

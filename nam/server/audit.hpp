@@ -28,8 +28,8 @@ class AuditLog {
     std::string_view account = {};  ///< whose budget of lines the act uses, if not `user`'s
   };
 
-  /// Appends to `file`, which only the server's user can read; to the server's log if `file` is empty. Throws
-  /// Error(bad_request).
+  /// Appends to `file`, which is made so that only the server's user can read it; to the server's log if
+  /// `file` is empty. Throws Error(bad_request).
   explicit AuditLog(std::string file);
   /// Opens the file again, because log rotation may have moved it away.
   void reopen();

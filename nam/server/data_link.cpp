@@ -99,7 +99,8 @@ void DataLink::attach(FileDescriptor socket) {
   has_reported_ = false;
 }
 
-/// Connects to the data process of an earlier control process, which then reports that it is ready.
+/// Connects to the data process that an earlier control process has started. The data process then reports
+/// that it is ready.
 bool DataLink::adopt() {
   FileDescriptor socket = connect_unix(field<std::string>(setup_, "adoption"));
   if (!socket && is_shortage(errno)) throw_unavailable("cannot look for a data process", errno);
@@ -272,8 +273,9 @@ void DataLink::hold_memory() {
   }
 }
 
-/// Ends a process of an earlier server; the next one takes over the memory with the windows of the catalog.
-/// Clients that have mapped these windows are of the earlier version, too, and find the windows gone.
+/// Ends a process of an earlier server; the next process takes over the memory with the windows of the
+/// catalog. Clients that have mapped these windows are of the earlier version, too, and find the windows
+/// gone.
 void DataLink::replace_process() {
   log(Severity::info, "data process " + std::to_string(pid_) + " of grant " +
                           field<std::string>(setup_, "grant") + " is of an earlier version, and is replaced");

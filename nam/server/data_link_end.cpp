@@ -46,7 +46,7 @@ bool DataLink::is_in_use() {
     is_open = std::count_if(memory_.begin(), memory_.end(), [this](FileDescriptor const& each) {
                 return spawner_.is_open_elsewhere(each);
               }) != 0;
-  } catch (Error const&) {  // the server ends
+  } catch (Error const&) {  // the main process has gone
   }
   // A client that holds many locks on the file makes each close() of the file slow.
   auto const end = std::chrono::steady_clock::now();

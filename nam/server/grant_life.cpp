@@ -45,7 +45,7 @@ std::string turn_of(ServerState const& server, Grant const& grant) {
   return "grants of user " + std::to_string(server.clients.owner_of(grant.owner));
 }
 
-/// Tried again later if the catalog cannot be written.
+/// If the catalog cannot be written, the deletion is tried again later.
 void delete_grant(ServerState& server, std::string const& id) {
   try {
     (void)end_grant(server, id);

@@ -13,7 +13,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t names_in_page = 256;
-/// Few: the large description of a window takes long to read.
+/// Few, because a large description of a window takes long to read.
 constexpr std::size_t names_in_query = 4;
 /// Users who do not own a grant leave room for its owner's names.
 constexpr std::uint64_t max_foreign_names = 64;           ///< names of one such user in a grant

@@ -18,7 +18,7 @@ struct Options {
   std::filesystem::path directory;
   std::string socket;               ///< path of the Unix socket
   std::vector<std::string> listen;  ///< HOST:PORT each
-  bool listen_given = false;        ///< `listen` is not the default
+  bool listen_given = false;        ///< `listen` was given
   std::string advertise;            ///< host name for others
   std::string interfaces;           ///< on which data processes listen for engines; empty: none
   RemoteKeys remote_keys = RemoteKeys::never;

@@ -36,7 +36,7 @@ struct ServerState {
   ServerKeys keys;
   DiskReserve reserve;
   Catalog catalog;
-  AuditLog audit;     ///< the file
+  AuditLog audit;     ///< the log itself
   Calendar calendar;  ///< the clock of expiry dates
   UserSecrets secrets;
   std::size_t const descriptor_limit;

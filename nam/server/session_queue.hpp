@@ -27,8 +27,8 @@ class SessionQueue {
 
   explicit SessionQueue(uid_t owner) : owner_(owner) {}
 
-  /// Adds a session, or rejects it with an answer to the client if the queue is full, or the share of its
-  /// user.
+  /// Adds a session, or rejects it with an answer to the client if the queue, or the share of its user, is
+  /// full.
   void add(Entry entry);
   /// Returns the next session for the data process; nothing if none waits, or too many earlier ones are not
   /// acknowledged.

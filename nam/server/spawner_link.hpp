@@ -1,4 +1,4 @@
-/// The control process's side of the spawner.
+/// The control process's side of its link to the main process (Spawner).
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ inline constexpr ChannelLimits spawner_limits{.head_bytes = 64 * 1024, .data_byt
 
 class SpawnerLink {
  public:
-  /// Takes over what an earlier control process has left at the spawner. Throws Error(unavailable).
+  /// Takes over the sockets and the memory that the main process has. Throws Error(unavailable).
   explicit SpawnerLink(FileDescriptor socket);
 
   int descriptor() const noexcept { return channel_.descriptor(); }
