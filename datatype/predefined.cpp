@@ -106,8 +106,8 @@ std::uint32_t permitted_operations(MPI_Datatype predefined) noexcept {
   };
   constexpr std::uint32_t moves = bit(ReduceOp::replace) | bit(ReduceOp::no_op);
   constexpr std::uint32_t equality = bit(ReduceOp::compare_swap_eq) | bit(ReduceOp::compare_swap_ne);
-  constexpr std::uint32_t logical =
-      moves | equality | bit(ReduceOp::land) | bit(ReduceOp::lor) | bit(ReduceOp::lxor);
+  constexpr std::uint32_t logical = moves | equality | bit(ReduceOp::mask_swap) | bit(ReduceOp::land) |
+                                    bit(ReduceOp::lor) | bit(ReduceOp::lxor);
   static MPI_Datatype const logicals[] = {
       MPI_LOGICAL,
 #ifdef MPI_LOGICAL1

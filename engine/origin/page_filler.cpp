@@ -106,10 +106,12 @@ void PageFiller::run() {
   std::uint64_t seen = faults_of_others();
   auto since = Clock::now();
   while (!stopping_ && !unsupported_) {
-    if (is_anything_left())
+    if (is_anything_left()) {
       changed_.wait_for(held, sleep);
-    else
+    } else {
       changed_.wait(held);
+      sleep = Clock::duration::zero();
+    }
     std::uint64_t const faults = faults_of_others();
     auto const now = Clock::now();
     bool const many = (faults - seen) * max_fault_interval >= now - since;

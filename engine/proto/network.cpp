@@ -179,6 +179,14 @@ void report(NetworkOperation& operation) {
   }
 }
 
+/// Reports the operation, and no longer counts it as a transfer whose end UCX does not announce.
+void end_transfer(NetworkOperation& operation) {
+  if (operation.reported) return;
+  PeerState& state = operation.peer->state();
+  if (state.location.same_host) --state.unannounced_transfers->count;
+  report(operation);
+}
+
 /// Ends the operation if all its parts are done and its flush, if it needs one, has ended. A failed operation
 /// needs none.
 void finish_if_done(NetworkOperation& operation) {
@@ -188,8 +196,7 @@ void finish_if_done(NetworkOperation& operation) {
   if (!operation.flushed && !failed(operation.status)) return;
   state.awaiting_flush.erase(operation.number);
   std::unique_ptr<NetworkOperation> const owned(&operation);
-  if (operation.peer->state().location.same_host) --operation.peer->state().unannounced_transfers->count;
-  report(operation);
+  end_transfer(operation);
 }
 
 void on_part_done(void* request, ucs_status_t status, void* argument) {
@@ -338,7 +345,7 @@ void NetworkProtocol::lose(Peer& peer) {
   NetworkState& state = peer.state().make_network();
   for (auto const& [number, operation] : state.pending) {
     operation->status = Status::transport;
-    report(*operation);
+    end_transfer(*operation);
   }
   while (!state.awaiting_flush.empty()) {
     NetworkOperation& operation = *state.awaiting_flush.begin()->second;

@@ -50,7 +50,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
 bool RequestSender::may_defer(Peer& peer, MessageOperation const& operation) const noexcept {
   RequestBatch const* const last = peer.state().messages.batch.get();
   return last != nullptr && last->series.expects_series() && operation.notify == 0 &&
-         deferral_permitted_.load(std::memory_order_relaxed);
+         operation.header.notify_exposure == 0 && deferral_permitted_.load(std::memory_order_relaxed);
 }
 
 std::byte* RequestSender::append(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {

@@ -8,6 +8,14 @@
 
 namespace mpixrma::engine {
 
+namespace {
+
+bool contains(wire::SegmentReply const& answer, RemoteAddress address) noexcept {
+  return address >= answer.base && address - answer.base < answer.length;
+}
+
+}  // namespace
+
 /// Asks the peer's agent, and waits for the answer.
 Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
   std::unique_lock held(channel_of(peer).lock);
@@ -32,6 +40,7 @@ Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, Segment
   wire::SegmentReply answer{};
   if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
   if (answer.is_gap != 0) return Status::bad_address;
+  if (!contains(answer, address)) return Status::malformed;
   *info = {answer.base, answer.length};
   return Status::ok;
 }
@@ -48,7 +57,10 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
   for (RemoteAddress address = 0;;) {
     wire::SegmentReply answer{};
     if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
-    if (answer.is_gap == 0) out->push_back({answer.base, answer.length});
+    if (answer.is_gap == 0) {
+      if (!contains(answer, address)) return Status::malformed;
+      out->push_back({answer.base, answer.length});
+    }
     RemoteAddress const next = answer.base + answer.length;
     if (next <= address) return Status::ok;  // the end of the address space
     address = next;

@@ -86,12 +86,16 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   state_.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
                    peer.shares_memory ? "same host" : "other host",
                    peer.cross_memory ? ", cross-memory permitted" : "");
-  {
+  auto const place = peers_.emplace(process, std::move(made)).first;
+  Peer* const entry = place->second.get();
+  try {
     std::lock_guard const locked(peer.channel->lock);
-    peer.channel->message_protocol.sessions.add_peer(*made);
     if (peer.location.same_host) peer.channel->watch.add(process, peer.location.pid);
+    peer.channel->message_protocol.sessions.add_peer(*entry);
+  } catch (...) {
+    peers_.erase(place);
+    throw;
   }
-  Peer* const entry = peers_.emplace(process, std::move(made)).first->second.get();
   if (own) self_.store(entry, std::memory_order_release);
   if (state_.multi_peer_fence.is_pending()) entry->defer_direct_access(Peer::deferred_by_multi_peer_fence);
   return entry;

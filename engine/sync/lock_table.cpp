@@ -214,10 +214,11 @@ void LockTable::admit_overtaking(Answers& own) {
 void LockTable::pass_all(Queue& queue, std::int64_t now) {
   std::deque<Waiting>& waiting = queue.waiting;
   auto const first = std::ranges::find_if(waiting, &Waiting::is_exclusive);
-  if (std::none_of(first, waiting.end(), [now](Waiting const& one) { return one.deadline <= now; })) return;
+  if (std::ranges::none_of(waiting, [now](Waiting const& one) { return one.deadline <= now; })) return;
   auto const passed =
       std::stable_partition(first, waiting.end(), [now](Waiting const& one) { return one.deadline <= now; });
-  for (auto ended = first; ended != passed; ++ended) ended->deadline = no_deadline;
+  // Those ahead of all exclusive requests have nothing to pass either.
+  for (auto ahead = waiting.begin(); ahead != passed; ++ahead) ahead->deadline = no_deadline;
   for (auto other = passed; other != waiting.end(); ++other) ++other->passed;
 }
 

@@ -53,6 +53,8 @@ int open_window(Window& window, MPI_Comm comm, mpix_window_memory& memory) {
     made = refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind must be deep_nam or deep_nam_persistent");
   mine.error_class = static_cast<std::int16_t>(made);
   int worst = gather(window, comm, mine);
+  if (made == MPI_SUCCESS && worst == MPI_ERR_INFO_VALUE)
+    worst = refuse(worst, "deep_mem_kind must be deep_nam or deep_nam_persistent at all processes");
   if (worst == MPI_SUCCESS) worst = check_kinds(window);
   if (worst == MPI_SUCCESS && mine.kind != MemoryKind::host) worst = allocate_at_server(window, comm);
   if (worst == MPI_SUCCESS && window.memory.flavor == MPI_WIN_FLAVOR_SHARED)

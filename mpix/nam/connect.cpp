@@ -19,7 +19,6 @@ namespace {
 
 /// The message that `root` broadcasts.
 struct WindowAnswer {
-  int is_nam;
   int error_class;
   int ranks;
   int follow;   ///< mpix_nam_follow in the root's info object
@@ -151,7 +150,7 @@ extern "C" MPIX_RMA_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm,
 
 int MPIX_Win_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Win* win) try {
   Site const site{"MPIX_Win_connect", comm};
-  if (comm == MPI_COMM_NULL) return raise_unusable(site.call, &comm);
+  if (comm == MPI_COMM_NULL || !is_mpi_active()) return raise_unusable(site.call, &comm);
   if (!has_root(comm, root)) return raise(site, MPI_ERR_ROOT, "root %d is not in an intracommunicator", root);
   if (win == nullptr) return raise(site, MPI_ERR_ARG, "win is a null pointer");
   WindowAnswer answer;

@@ -98,6 +98,11 @@ int raise_without_windows(Site const& site) {
   return raise(site, MPI_ERR_UNSUPPORTED_OPERATION, "the library does not provide windows with this MPI");
 }
 
+bool is_mpi_active() {
+  Readiness const now = prepare();
+  return now == Readiness::ready || now == Readiness::no_host;
+}
+
 std::string value_of(MPI_Info info, char const* key) {
   char value[MPI_MAX_INFO_VAL + 1] = "";
   int found = 0;
@@ -152,12 +157,14 @@ extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_I
 int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) try {
   char const* const call = "MPIX_Win_allocate_nam";
   if (comm == MPI_COMM_NULL) return raise_unusable(call, &comm);
-  if (!can_create_windows()) return raise_without_windows({call, comm});
-  if (win == nullptr) return raise({call, comm}, MPI_ERR_ARG, "win is a null pointer");
+  bool const able = can_create_windows();
+  if (!is_mpi_active()) return raise_unusable(call, &comm);
   // All processes check together, because MPI would reject an argument only at the process that passes it.
-  Failure const wrong = check_region(size, disp_unit);
+  Failure wrong = check_region(size, disp_unit);
+  if (win == nullptr) wrong = failure(MPI_ERR_ARG, "win is a null pointer");
+  if (!able) wrong.error_class = no_host_class;
   if (Verdict const verdict = agree_on_class(comm, wrong.error_class); verdict.error_class != MPI_SUCCESS)
-    return raise_agreed({call, comm}, wrong, verdict);
+    return able ? raise_agreed({call, comm}, wrong, verdict) : raise_without_windows({call, comm});
   InfoCopy keys(info);
   if (value_of(keys.get(), "deep_mem_kind").empty()) keys.set("deep_mem_kind", "deep_nam");
   return allocate_nam({call, comm}, size, disp_unit, keys.get(), win);

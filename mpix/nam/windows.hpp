@@ -43,6 +43,8 @@ bool provides_windows() noexcept;
 /// As provides_windows(), for a call that creates a window: opens the engine first, as other collective calls
 /// do.
 bool can_create_windows();
+/// Whether MPI is initialised, not finalised, and this process may call it.
+bool is_mpi_active();
 /// Raises the error of a call that needs windows. Returns an MPI error code.
 int raise_without_windows(Site const& site);
 

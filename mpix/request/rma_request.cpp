@@ -34,8 +34,9 @@ class RmaRequestPool {
     }
     RmaRequest& request = *unused_.back();
     unused_.pop_back();
-    request.handle_ = reinterpret_cast<MPIX_Rma_request>(reinterpret_cast<std::uintptr_t>(request.handle_) +
-                                                         (index_mask + 1));
+    auto next = reinterpret_cast<std::uintptr_t>(request.handle_) + (index_mask + 1);
+    if (next <= index_mask) next += index_mask + 1;  // the number of uses has wrapped
+    request.handle_ = reinterpret_cast<MPIX_Rma_request>(next);
     request.stays_ = false;
     request.attributes_ = AttributeSet{};
     request.state_.store(RmaRequest::State::inactive, std::memory_order_relaxed);

@@ -207,6 +207,18 @@ TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
   }
 }
 
+TEST_F(NamCalls, WrongArgumentOfOneProcessIsAnErrorAtAll) {
+  bool const last = rank_ == size_ - 1;
+  MPI_Win window = MPI_WIN_NULL;
+  void* base = nullptr;
+  Info const kind{{"deep_mem_kind", last ? "deep_nvm" : "deep_nam"}};
+  int code = MPI_Win_allocate(8, 8, kind.get(), world, &base, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+  code = MPIX_Win_allocate_nam(8, 8, MPI_INFO_NULL, world, last ? nullptr : &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_ARG) << text_of(code);
+  EXPECT_EQ(window, MPI_WIN_NULL);
+}
+
 TEST_F(NamCalls, PersistentWindowIsMadeDurable) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_connect(leave_window().c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
