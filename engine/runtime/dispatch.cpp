@@ -177,7 +177,7 @@ Issued Dispatch::issue_in_stream() {
   if (!engine_.locks.wait_for_stream_lock(peer_, original_.target_layout, original_.flags))
     return Issued::ended(Status::busy);
   // Before the channel's lock, because a thread that waits for stripes must let messages through.
-  UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, footprint_of(original_));
+  UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, original_);
   std::unique_lock held(channel().lock);
   // UCX puts and gets have no position in the stream of messages: they must end before their successors
   // start.

@@ -35,9 +35,10 @@ StripeLockPair EngineStripes::acquire(Peer& peer, Footprint const& footprint) {
   return locks;
 }
 
-UniqueStripeLock EngineStripes::acquire_origin(Peer const& peer, Footprint const& footprint) {
-  // An operation of this process on itself is executed by its own agent, so all stripes are acquired here.
-  bool const self = peer.process() == state_.bootstrap.process && !footprint.origin.empty();
+UniqueStripeLock EngineStripes::acquire_origin(Peer const& peer, RmaOp const& operation) {
+  Footprint const footprint = footprint_of(operation);
+  // The messages of an atomic operation of this process on itself say that the stripes are held.
+  bool const self = peer.process() == state_.bootstrap.process && has(operation.flags, OpFlags::atomic);
   StripeSets const wanted = self ? footprint.origin | footprint.target : footprint.origin;
   if (wanted.empty()) return {};
   UniqueStripeLock lock(state_.segments.stripes(), wanted);

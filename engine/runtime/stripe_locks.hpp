@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/base/visibility.h"
+#include "engine/op/operation.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/runtime/waits.hpp"
 #include "engine/sync/stripes.hpp"
@@ -20,7 +21,7 @@ class MPIX_ENGINE_API EngineStripes {
   /// As make_locks(), and waits until they are acquired.
   StripeLockPair acquire(Peer& peer, Footprint const& footprint);
   /// Waits until the stripes of this process are acquired for an operation that is a message.
-  UniqueStripeLock acquire_origin(Peer const& peer, Footprint const& footprint);
+  UniqueStripeLock acquire_origin(Peer const& peer, RmaOp const& operation);
 
  private:
   template <typename Lock>

@@ -78,6 +78,35 @@ TEST_P(AtomicityPaths, AtomicOperationsAreIndivisible) {
   });
 }
 
+/// All processes, process 0 among them, increment counters of process 0. An increment has no memory at its
+/// origin.
+TEST_P(AtomicityPaths, AtomicIncrementsOfOneArrayAreNotLost) {
+  constexpr int ranks = 3;
+  constexpr std::uint64_t rounds = 100;
+  constexpr std::size_t bytes = 500 * sizeof(std::uint64_t);
+  run_job(ranks, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    for (int kind = 0; kind < 3; ++kind) std::memset(buffers.kind(kind), 0, bytes);
+    rank.barrier();
+    Peer& peer = rank.peer(0);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      for (int kind = 0; kind < 3; ++kind) {
+        RmaOp one =
+            contiguous(ReduceOp::increment, ElementType::uint64, nullptr, rank.published(0, kind), bytes);
+        one.flags = OpFlags::atomic;
+        ASSERT_EQ(rank.engine().issue(peer, one).status, Status::ok);
+      }
+    }
+    rank.engine().order.complete(peer, EngineOrder::newest(peer));
+    EXPECT_EQ(rank.engine().failures.take(peer, 0), Status::ok);
+    rank.barrier();
+    for (int kind = 0; rank.rank() == 0 && kind < 3; ++kind) {
+      auto const* const counters = reinterpret_cast<std::uint64_t const*>(buffers.kind(kind));
+      EXPECT_EQ(std::count(counters, counters + 500, ranks * rounds), 500) << "kind " << kind;
+    }
+  });
+}
+
 TEST_P(AtomicityPaths, ManyOutstandingAtomicOperationsOfAnySizeEnd) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
