@@ -40,6 +40,7 @@ struct Outstanding {
   unsigned rejections = 0;          ///< number of answers `busy` so far
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
+  bool reported = false;  ///< the failure is reported; later failures of its messages are not
   std::optional<wire::SegmentReply> segment;  ///< answer to a find_segment
   OutstandingList* list = nullptr;            ///< list that contains it
   Outstanding* previous = nullptr;

@@ -21,7 +21,7 @@ Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   entry.last_sequence = peer.reserve(fragments);
   entry.first_sequence = entry.next_sequence = entry.last_sequence - fragments + 1;
   std::uint64_t const last = entry.last_sequence;
-  tracked_.detach(entry);  // `unfinished` is in issue order and ends with unsent operations
+  tracked_.add_detached(entry);  // `unfinished` is in issue order and ends with unsent operations
   send_all(entry);
   return {Status::ok, false, last};
 }

@@ -153,7 +153,7 @@ void OperationStreams::advance(Peer& peer) {
     if (entry.is_a(wire::RequestKind::lock_request)) {
       // Completion calls do not wait for locks.
       stream.unfinished.remove(entry);
-      tracked_.detach(entry);
+      tracked_.add_detached(entry);
     } else if (TrackedOperations::is_finished(entry, stream.executed.load(std::memory_order_relaxed))) {
       tracked_.finish(entry);
     }

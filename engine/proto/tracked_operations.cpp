@@ -1,5 +1,7 @@
 #include "engine/proto/tracked_operations.hpp"
 
+#include <utility>
+
 #include "engine/origin/peer_state.hpp"
 
 namespace mpixrma::engine {
@@ -48,6 +50,7 @@ Outstanding* TrackedOperations::find(Peer const& peer, std::uint64_t operation_i
 bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t executed) noexcept {
   if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
   if (failed(entry.status) && entry.status == Status::transport) return true;
+  if (entry.reported) return executed >= entry.last_sequence;
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
   // A query is finished by its answer: the acknowledgement may come earlier with another reply.
   bool const is_question =
@@ -56,8 +59,31 @@ bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t exec
   return !entry.operation.completes_when_executed || executed >= entry.last_sequence;
 }
 
+/// Whether further messages of the failed operation may fail. Their failures name the operation, and must not
+/// be reported once more.
+bool TrackedOperations::must_await_failures(Outstanding const& entry) const noexcept {
+  if (!failed(entry.status) || entry.status == Status::transport || entry.executed) return false;
+  if (entry.operation.expects_data() || entry.list != &entry.peer->state().messages.unfinished) return false;
+  return entry.last_sequence > entry.peer->state().messages.executed.load(std::memory_order_relaxed);
+}
+
+/// Reports the failure, and removes the operation once all its messages are executed.
+void TrackedOperations::report_once(Outstanding& entry) noexcept {
+  if (entry.reported) {
+    entry.list->remove(entry);
+    return pool_.release(entry);
+  }
+  entry.reported = true;
+  Completion* const completion = std::exchange(entry.operation.completion, nullptr);
+  if (completion == nullptr)
+    entry.peer->state().messages.errors.keep(entry.operation.header.context, late_error_of(entry));
+  else
+    completion->done(*completion, entry.status, entry.operation.total);
+}
+
 void TrackedOperations::finish(Outstanding& entry) noexcept {
   Peer& peer = *entry.peer;
+  if (entry.reported || must_await_failures(entry)) return report_once(entry);
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
     NetworkState* const network = peer.state().network_if_any();

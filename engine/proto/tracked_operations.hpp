@@ -18,7 +18,7 @@ class TrackedOperations {
   /// Records that the operation is sent completely: it waits for answers only.
   void note_sent(Outstanding& entry) noexcept;
   /// Keeps an operation outside of its stream's issue order, where completion calls do not wait for it.
-  void detach(Outstanding& entry) noexcept { detached_.push_back(entry); }
+  void add_detached(Outstanding& entry) noexcept { detached_.push_back(entry); }
 
   /// Returns nullptr for an operation id that identifies no live operation on the peer.
   Outstanding* find(Peer const& peer, std::uint64_t operation_id) noexcept;
@@ -45,6 +45,9 @@ class TrackedOperations {
   void describe_lock_requests(BoundedText& text) const;
 
  private:
+  bool must_await_failures(Outstanding const& entry) const noexcept;
+  void report_once(Outstanding& entry) noexcept;
+
   OutstandingPool pool_;
   std::size_t queued_bytes_ = 0;
   OutstandingList detached_;  ///< lock requests in flight, and operations sent ahead of others

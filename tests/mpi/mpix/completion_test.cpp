@@ -174,6 +174,21 @@ TEST_F(Completions, ReportFailures) {
   EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
 }
 
+/// Several messages of the operation fail, some of them after its request has reported the first failure.
+TEST_F(Completions, DoNotRepeatFailuresThatRequestsHaveReported) {
+  ErrorsReturn const returned(world);
+  std::vector<char> values(300000);
+  auto* const nowhere = reinterpret_cast<void*>(0xdead0000);
+  for (int round = 0; round < 20; ++round) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int const issued = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 300000, MPI_BYTE, next(), nowhere, 300000,
+                                     MPI_BYTE, &request, &world, nullptr);
+    bool const reported = issued != MPI_SUCCESS || MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    EXPECT_EQ(MPIX_RMA_Complete(&world, next()) == MPI_SUCCESS, reported) << "round " << round;
+    EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS) << "round " << round;
+  }
+}
+
 /// The request for all ranks reports a failure, and names the rank of the only outstanding operation.
 TEST_F(Completions, ReportFailuresOfSeveralRanks) {
   ErrorsReturn const returned(world);
