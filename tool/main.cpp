@@ -34,7 +34,7 @@ void add_environment(CLI::App& app) {
   });
 }
 
-void add_looks(CLI::App& app, int& status) {
+void add_inspection_commands(CLI::App& app, int& status) {
   static int pid = 0;
   app.add_subcommand("info",
                      "Shows versions, the paths that this machine permits, and why it does not permit others")
@@ -74,7 +74,7 @@ int run_command(int argc, char** argv) {
   app.footer("Exit codes: 0 done, 1 failure, 2 wrong usage.");
   app.require_subcommand(1);
   int status = exit_ok;
-  add_looks(app, status);
+  add_inspection_commands(app, status);
   add_timeline(app, status);
   add_environment(app);
   try {

@@ -231,7 +231,7 @@ void Transport::open_sealed(std::span<std::byte const> header, std::span<std::by
   auto const refuse = [&](char const* reason) {
     connection->refused = true;
     drops_.record_drop(reason);
-    handler_->on_forged(process, reason);
+    handler_->on_rejected(process, reason);
   };
   OpenedMessage opened;
   try {

@@ -93,7 +93,7 @@ struct MessageHandler {
   /// The connection is unusable. Also called from inside of Transport::send.
   virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
   /// A sealed message on the connection with the process was rejected, for example as not authentic.
-  virtual void on_forged(std::uint64_t process, char const* reason) noexcept = 0;
+  virtual void on_rejected(std::uint64_t process, char const* reason) noexcept = 0;
 };
 
 class Transport {

@@ -19,6 +19,8 @@ bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept {
 bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* size) noexcept {
   std::uint64_t block = header.block;
   std::int64_t farthest = 0;  // largest distance from the base, in either direction
+  // Or a few bytes of data could cost a walk over very many empty runs.
+  if (!layout.dims.empty() && layout.runs.size() > max_repeated_runs) return false;
   if (!layout.runs.empty()) {
     block = 0;
     for (LayoutRun const& run : layout.runs) {

@@ -72,13 +72,13 @@ constexpr LockRequestKind lock_request_kind(LockRequest const& request) noexcept
 enum class LockReleaseKind : std::uint8_t { granted, taken, count_ };
 
 enum RequestFlag : std::uint16_t {
-  flag_atomic = 1,    ///< execute under the stripes of the memory that this message accesses
-  flag_scale = 2,     ///< `scale` is valid
-  flag_fetch = 4,     ///< update: answered with the previous elements
-  flag_held = 8,      ///< the stripes are held: by the `stripe_lock` of `operation_id`, or by the origin
-  flag_no_wait = 16,  ///< the origin holds stripes: `busy` instead of a wait for stripes or predecessors
-  flag_shared = 32,   ///< stripe_lock: the memory is only read
-  flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
+  flag_atomic = 1,       ///< execute under the stripes of the memory that this message accesses
+  flag_scale = 2,        ///< `scale` is valid
+  flag_fetch = 4,        ///< update: answered with the previous elements
+  flag_held = 8,         ///< the stripes are held: by the `stripe_lock` of `operation_id`, or by the origin
+  flag_no_wait = 16,     ///< the origin holds stripes: `busy` instead of a wait for stripes or predecessors
+  flag_shared = 32,      ///< stripe_lock: the memory is only read
+  flag_registered = 64,  ///< the origin guarantees that the memory is registered: no probing needed
   flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
   flag_elements = 256,        ///< update: each element is atomic by itself, not all together
   flag_delayed_ack = 512,     ///< lock_request, lock_release, put, update: delayed acknowledgement
@@ -136,13 +136,13 @@ static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireRun) == s
 enum class ReplyKind : std::uint8_t {
   executed = 1,  ///< no payload; with an `operation_id`, that whole operation is executed
   data,          ///< payload: `bytes` bytes at `offset` of the operation `operation_id`
-  failed,   ///< `offset` bytes of the operation `operation_id` (0: of some operation of `context`) were
-            ///< not done because of `status`; payload: FailureReply
-  segment,  ///< payload: SegmentReply, then the packed remote key, if there is one
-  revoke,   ///< the segment with the number `operation_id`, at `offset`, must be dropped; answered with
-            ///< `key_dropped`
-  granted,  ///< the stripes of the `stripe_lock` with this `operation_id` are held
-  busy      ///< the request of `operation_id` was not executed: the same position may be sent again
+  failed,        ///< `offset` bytes of the operation `operation_id` (0: of some operation of `context`) were
+                 ///< not done because of `status`; payload: FailureReply
+  segment,       ///< payload: SegmentReply, then the packed remote key, if there is one
+  revoke,        ///< the segment with the number `operation_id`, at `offset`, must be dropped; answered with
+                 ///< `key_dropped`
+  stripes_granted,  ///< the stripes of the `stripe_lock` with this `operation_id` are held
+  busy              ///< the request of `operation_id` was not executed: the same position may be sent again
 };
 
 struct ReplyHeader {
@@ -199,6 +199,9 @@ inline constexpr std::size_t initial_credit = 64 * 1024;
 /// Maximum number of requests of an origin that are buffered or were executed out of order; a legitimate
 /// origin stays far below.
 inline constexpr std::size_t max_out_of_order = 65536;
+
+/// Maximum number of runs in a layout that repeats them; a longer list describes the memory of one message.
+inline constexpr std::size_t max_repeated_runs = 64;
 
 /// Maximum cost, in bytes, of requests with flag_delayed_ack before they are acknowledged.
 inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/net/wire.hpp"
+
 namespace mpixrma::engine {
 
 namespace {
@@ -42,7 +44,7 @@ void truncate(std::vector<LayoutRun>& runs, std::size_t bytes) {
 }  // namespace
 
 bool sends_full_layout(Layout const& layout, FragmentLimits const& limits) noexcept {
-  return layout.runs.size() <= std::min<std::size_t>(limits.runs, 64);
+  return layout.runs.size() <= std::min(limits.runs, wire::max_repeated_runs);
 }
 
 std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentLimits const& limits) {

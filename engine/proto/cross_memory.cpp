@@ -36,7 +36,7 @@ Status status_of_fault(pid_t pid, Access access, iovec const& local, iovec const
 }
 
 /// The process and direction of a transfer.
-struct Way {
+struct TransferMode {
   pid_t pid;
   Access access;
   std::size_t bytes_per_call;
@@ -67,13 +67,13 @@ std::size_t skip(iovec* pieces, std::size_t bytes) noexcept {
 
 /// Transfers nonempty pieces whose lengths are the same on both sides. Adds the number of transferred bytes
 /// to `*moved`, also if the rest fails.
-Status move_pieces(Way const& way, iovec* local, iovec* remote, std::size_t pieces,
+Status move_pieces(TransferMode const& mode, iovec* local, iovec* remote, std::size_t pieces,
                    std::size_t* moved) noexcept {
-  auto const call = way.access == Access::write ? &::process_vm_writev : &::process_vm_readv;
+  auto const call = mode.access == Access::write ? &::process_vm_writev : &::process_vm_readv;
   // The kernel stops at the first inaccessible page, and may stop earlier: the next call returns the reason.
   while (pieces != 0) {
-    ssize_t const step = call(way.pid, local, pieces, remote, pieces, 0);
-    if (step < 0) return status_of_errno(way.pid, way.access, *local, *remote);
+    ssize_t const step = call(mode.pid, local, pieces, remote, pieces, 0);
+    if (step < 0) return status_of_errno(mode.pid, mode.access, *local, *remote);
     if (step == 0) return Status::bad_address;
     *moved += static_cast<std::size_t>(step);
     std::size_t const done = skip(local, static_cast<std::size_t>(step));
@@ -88,10 +88,10 @@ Status move_pieces(Way const& way, iovec* local, iovec* remote, std::size_t piec
 /// Pairs of pieces with equal lengths, transferred by one system call.
 class Batch {
  public:
-  explicit Batch(Way const& way) noexcept : way_(way) {}
+  explicit Batch(TransferMode const& mode) noexcept : mode_(mode) {}
 
   /// Number of bytes that still fit.
-  std::size_t room() const noexcept { return used_ == batch_pieces ? 0 : way_.bytes_per_call - bytes_; }
+  std::size_t room() const noexcept { return used_ == batch_pieces ? 0 : mode_.bytes_per_call - bytes_; }
 
   void add(std::byte* local, RemoteAddress remote, std::size_t bytes) noexcept {
     local_[used_] = {local, bytes};
@@ -103,24 +103,24 @@ class Batch {
   /// Adds the number of transferred bytes to `*moved`.
   Status move(std::size_t* moved) noexcept {
     bytes_ = 0;
-    return move_pieces(way_, local_.data(), remote_.data(), std::exchange(used_, 0), moved);
+    return move_pieces(mode_, local_.data(), remote_.data(), std::exchange(used_, 0), moved);
   }
 
  private:
-  Way way_;
+  TransferMode mode_;
   std::size_t used_ = 0;
   std::size_t bytes_ = 0;
   std::array<iovec, batch_pieces> local_;
   std::array<iovec, batch_pieces> remote_;
 };
 
-Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, std::size_t bytes,
+Status move_contiguous(TransferMode const& mode, std::byte* local, RemoteAddress remote, std::size_t bytes,
                        std::size_t* moved) noexcept {
   while (bytes != 0) {
-    std::size_t const step = std::min(bytes, way.bytes_per_call);
+    std::size_t const step = std::min(bytes, mode.bytes_per_call);
     iovec here{local, step};
     iovec there{reinterpret_cast<void*>(remote), step};
-    if (Status const status = move_pieces(way, &here, &there, 1, moved); failed(status)) return status;
+    if (Status const status = move_pieces(mode, &here, &there, 1, moved); failed(status)) return status;
     local += step;
     remote += step;
     bytes -= step;
@@ -140,11 +140,11 @@ using RemoteSide = Side<RemoteAddress>;
 
 /// Transfers `bytes` bytes of the two sides' data. Adds the number of transferred bytes to `*moved`, even if
 /// the rest fails.
-Status move(Way const& way, LocalSide const& local, RemoteSide const& remote, std::size_t bytes,
+Status move(TransferMode const& mode, LocalSide const& local, RemoteSide const& remote, std::size_t bytes,
             std::size_t* moved) noexcept {
   if (local.layout.is_contiguous() && remote.layout.is_contiguous())
-    return move_contiguous(way, local.base + local.position, remote.base + remote.position, bytes, moved);
-  Batch batch(way);
+    return move_contiguous(mode, local.base + local.position, remote.base + remote.position, bytes, moved);
+  Batch batch(mode);
   LayoutCursor here(local.layout);
   LayoutCursor there(remote.layout);
   here.seek(local.position);
@@ -189,10 +189,10 @@ bool is_scattered(Layout const& layout) noexcept {
 namespace {
 
 Status copy_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
-  Way const way{pid, operation.is_put() ? Access::write : Access::read, bytes_per_call};
+  TransferMode const mode{pid, operation.is_put() ? Access::write : Access::read, bytes_per_call};
   std::size_t moved = 0;
   Status const status =
-      move(way, {operation.origin, operation.origin_layout, 0},
+      move(mode, {operation.origin, operation.origin_layout, 0},
            {operation.target, operation.target_layout, 0}, operation.target_layout.size(), &moved);
   if (done != nullptr) *done = moved;
   return status;

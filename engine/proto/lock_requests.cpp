@@ -62,7 +62,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
 bool LockRequests::must_not_follow_lock(Peer& peer, Layout const& target, OpFlags op_flags) const {
   MessageStream const& stream = peer.state().messages;
   if (!stream.may_wait_for_lock() || stream.broken) return false;
-  return streams_.needs_messages(target) || has(op_flags, OpFlags::atomic) || stream.unsent != nullptr ||
+  return streams_.may_need_messages(target) || has(op_flags, OpFlags::atomic) || stream.unsent != nullptr ||
          !stream.has_credit();
 }
 

@@ -85,7 +85,7 @@ class OperationStreams {
   /// Whether an issuing thread must wait until queued operations, to the peer or to all peers, are sent.
   bool is_full(Peer& peer) const noexcept;
   /// Whether the operation may need several messages, on the assumption that it has two operands.
-  bool needs_messages(Layout const& target) const noexcept {
+  bool may_need_messages(Layout const& target) const noexcept {
     return target.size() > settings_.fragment_bytes / 2 || !target.runs.empty();
   }
   /// Returns the position of the newest message that was sent ahead of unsent ones; 0: none.

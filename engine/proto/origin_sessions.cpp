@@ -26,7 +26,7 @@ bool OriginSessions::connect(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
   if (state.messages.broken) return false;
-  if (wait_for_network_or_address(peer)) {
+  if (request_network_or_address(peer)) {
     state.messages.suspended = true;
     return true;
   }
@@ -42,7 +42,7 @@ bool OriginSessions::connect(Peer& peer) {
 
 /// Starts the network of this process, or asks for the address of the peer, if the connection lacks one of
 /// them. Returns whether the connection must wait for it.
-bool OriginSessions::wait_for_network_or_address(Peer& peer) {
+bool OriginSessions::request_network_or_address(Peer& peer) {
   PeerState const& state = peer.state();
   if (!transport_.is_open()) {
     waiting_.push_back(peer.process());

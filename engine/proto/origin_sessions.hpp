@@ -67,7 +67,7 @@ class OriginSessions {
 
  private:
   bool send_handshake(Peer& peer);
-  bool wait_for_network_or_address(Peer& peer);
+  bool request_network_or_address(Peer& peer);
 
   Transport& transport_;
   Connections& connections_;

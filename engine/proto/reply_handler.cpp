@@ -80,7 +80,7 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
       break;
     case wire::ReplyKind::failed: take_failure(peer, header, payload); break;
     case wire::ReplyKind::revoke: parts_.revocations.note(peer, header.operation_id, header.offset); break;
-    case wire::ReplyKind::granted:
+    case wire::ReplyKind::stripes_granted:
     case wire::ReplyKind::busy: take_grant(peer, header); break;
     case wire::ReplyKind::executed:
       if (Outstanding* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr)
@@ -117,7 +117,7 @@ void ReplyHandler::take_segment_reply(Outstanding& entry, std::span<std::byte co
 void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   Outstanding* const entry = parts_.tracked.find(peer, header.operation_id);
   bool const awaited = entry != nullptr && entry->operation.completes_when_executed;
-  bool const granted = header.kind == wire::ReplyKind::granted;
+  bool const granted = header.kind == wire::ReplyKind::stripes_granted;
   if (!awaited || (granted && entry->lock != LockState::requested)) {
     drops_.record_drop("an unsolicited answer about stripes");
   } else if (granted) {

@@ -9,7 +9,7 @@
 namespace mpixrma::engine {
 namespace {
 
-static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
+static_assert(static_cast<int>(Status::not_writable) == MPIX_ENGINE_NOT_WRITABLE);
 static_assert(static_cast<unsigned>(OpFlags::overlap_ordered) == MPIX_ENGINE_OVERLAP_ORDERED);
 static_assert(static_cast<unsigned>(Rights::update) == MPIX_ENGINE_UPDATE);
 static_assert(static_cast<int>(ElementType::count_) == MPIX_ENGINE_TYPE_DOUBLE_DOUBLE + 1);

@@ -315,7 +315,7 @@ class Channel final : public MessageHandler {
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
     connections.lose(endpoint, reason);
   }
-  void on_forged(std::uint64_t process, char const* reason) noexcept override {
+  void on_rejected(std::uint64_t process, char const* reason) noexcept override {
     connections.reject(process, reason);
   }
 

@@ -144,7 +144,7 @@ bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags
   return true;
 }
 
-bool EngineLocks::stream_waits_for_lock(Peer& peer) {
+bool EngineLocks::stream_may_wait_for_lock(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   return stream.stream_lock_hint.load(std::memory_order_relaxed) &&
          !order_.executed_or_request_ack(peer, stream.fence);

@@ -58,7 +58,7 @@ class MPIX_ENGINE_API EngineLocks {
   /// Whether no in-stream lock is pending, so that finish_pending() would return at once.
   bool has_none_pending();
   /// Whether the stream to the peer may wait for a lock that was requested by acquire_in_stream().
-  bool stream_waits_for_lock(Peer& peer);
+  bool stream_may_wait_for_lock(Peer& peer);
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
   /// holder's, whatever path they take: a release by message waits for UCX puts and gets, and the release of
   /// a lock that was acquired without messages waits for messages. Locally complete when the call returns;

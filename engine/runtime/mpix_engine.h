@@ -30,8 +30,7 @@ typedef struct mpix_engine mpix_engine_t;
 /** A process of the job, as seen by one engine. Valid as long as that engine. */
 typedef struct mpix_engine_peer mpix_engine_peer_t;
 
-/** The status codes that functions return as an int. mpix_engine_status_text knows the texts of further ones,
- * such as those for a target that is read-only, or that ends beyond its allocation. */
+/** The status codes that functions return as an int. */
 enum mpix_engine_status {
   MPIX_ENGINE_OK = 0,
   MPIX_ENGINE_BAD_ADDRESS,   /**< no readable or writable memory at the target address */
@@ -47,7 +46,9 @@ enum mpix_engine_status {
   MPIX_ENGINE_BUSY,           /**< the lock is not free, and the request does not wait for it */
   MPIX_ENGINE_OUT_OF_BOUNDS,  /**< the memory does not lie within the exposure that names it */
   MPIX_ENGINE_ACCESS_DENIED,  /**< the exposure does not permit what the operation does */
-  MPIX_ENGINE_STALE_EXPOSURE  /**< no such exposure: never made, or withdrawn */
+  MPIX_ENGINE_STALE_EXPOSURE, /**< no such exposure: never made, or withdrawn */
+  MPIX_ENGINE_OVERRUN,        /**< the target memory begins in an allocation and ends beyond it */
+  MPIX_ENGINE_NOT_WRITABLE    /**< the target memory is read-only */
 };
 
 /** Fills `config` with the defaults. */

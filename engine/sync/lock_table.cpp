@@ -59,7 +59,7 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
     if (SharedLock* const word = shared(lock)) word->destroy();
     auto const found = queues_.find(lock);
     if (found == queues_.end()) continue;
-    for (auto const& [owner, granted] : found->second.members) keep_progressing(owner.process, 1);
+    for (auto const& [owner, granted] : found->second.members) remove_members(owner.process, 1);
     for (Waiting const& waiting : found->second.waiting) answer(waiting.request, Status::bad_argument);
     clock_->publish(lock, 0);
     queues_.erase(found);
@@ -128,7 +128,7 @@ void LockTable::remove_grants(Queue& queue, std::size_t count) noexcept {
   if (queue.grants == 0) queue.exclusive = false;
 }
 
-void LockTable::keep_progressing(std::uint64_t process, std::size_t members) noexcept {
+void LockTable::remove_members(std::uint64_t process, std::size_t members) noexcept {
   auto const known = members_.find(process);
   known->second -= members;
   if (known->second == 0) members_.erase(known);
@@ -251,7 +251,7 @@ Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
   if (found == queue.members.end() || !found->second) return Status::bad_argument;
   queue.members.erase(found);
   remove_grants(queue, 1);
-  keep_progressing(owner.process, 1);
+  remove_members(owner.process, 1);
   serve(entry);
   return Status::ok;
 }
@@ -280,7 +280,7 @@ void LockTable::forget(std::uint64_t process, Answers& own) {
                   [&](Waiting const& waiting) { return waiting.request.owner.process == process; });
     held_some = held_some || grants != 0;
     remove_grants(queue, grants);
-    keep_progressing(process, gone);
+    remove_members(process, gone);
     serve(entry);
   }
   members_.erase(process);

@@ -176,7 +176,7 @@ class LockTable {
   void add(Queue& queue, Request const& request);
   void grant(Queue& queue, Request const& request);
   static void remove_grants(Queue& queue, std::size_t count) noexcept;
-  void keep_progressing(std::uint64_t process, std::size_t members) noexcept;
+  void remove_members(std::uint64_t process, std::size_t members) noexcept;
   void enqueue(LockId lock, Queue& queue, Request const& request);
   std::int64_t deadline_behind(std::deque<Waiting> const& waiting, std::size_t end) const noexcept;
   static void pass_all(Queue& queue, std::int64_t now);

@@ -21,7 +21,7 @@ Executor::Executor(Parts const& used, Settings const& settings, Log const& log)
       queries(used.segments, used.credentials, origins, replies),
       progress(used.connections, buffers, replies),
       execution({buffers, replies, locks, memory, queries, progress, trace}, settings.buffers.fragment_bytes),
-      streams({drops, buffers, unsent, memory, stripes, progress, execution}),
+      streams({drops, used.connections, buffers, unsent, memory, stripes, progress, execution}),
       lock_answers({used.connections, origins, replies, locks, progress, streams}),
       batches({drops, origins, replies, unsent, memory, stripes, progress, streams, lock_answers, trace}),
       ring({drops, memory, stripes, trace}),

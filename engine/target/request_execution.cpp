@@ -42,7 +42,7 @@ void RequestExecution::grant_stripes(Origin& origin, wire::RequestHeader const& 
   if (!rest.held_stripes.contains(header.operation_id) && !parts_.buffers.add_entry(origin))
     return parts_.progress.reject(origin, header, payload_bytes, Status::out_of_memory);
   rest.held_stripes[header.operation_id] = {std::move(stripe_lock), header.total};
-  parts_.replies.add(origin, wire::ReplyKind::granted, header);
+  parts_.replies.add(origin, wire::ReplyKind::stripes_granted, header);
   parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 

@@ -1,6 +1,7 @@
 #include "engine/target/request_streams.hpp"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "engine/proto/describe.hpp"
@@ -77,6 +78,15 @@ void RequestStreams::receive(Origin& origin, wire::CheckedRequest& request, std:
   parts_.buffers.note_buffered(origin, blocked_.back().buffered);
 }
 
+template <typename Execute>
+void RequestStreams::execute_or_lose(Origin const& origin, Execute execute) {
+  try {
+    execute();
+  } catch (std::bad_alloc const&) {
+    parts_.connections.lose(origin.process, "no memory for its requests");
+  }
+}
+
 void RequestStreams::retry_blocked() {
   for (auto it = blocked_.begin(); it != blocked_.end();) {
     if (!parts_.unsent.may_answer(*it->origin, it->buffered.request().header) || !it->stripe_lock.acquire()) {
@@ -86,16 +96,22 @@ void RequestStreams::retry_blocked() {
     BlockedRequest ready = std::move(*it);
     it = blocked_.erase(it);
     parts_.buffers.note_released(*ready.origin, ready.buffered);
-    wire::CheckedRequest request = ready.buffered.request();
-    ready.origin->make_out_of_order().blocked.erase(request.header.sequence);
-    Status const resolved = parts_.memory.resolve(request);  // again, because an exposure may be gone
-    parts_.execution.perform(*ready.origin, request, std::move(ready.stripe_lock),
-                             ready.buffered.payload().size(), resolved);
+    execute_or_lose(*ready.origin, [&] {
+      wire::CheckedRequest request = ready.buffered.request();
+      ready.origin->make_out_of_order().blocked.erase(request.header.sequence);
+      Status const resolved = parts_.memory.resolve(request);  // again, because an exposure may be gone
+      parts_.execution.perform(*ready.origin, request, std::move(ready.stripe_lock),
+                               ready.buffered.payload().size(), resolved);
+    });
     execute_waiting(*ready.origin);
   }
 }
 
 void RequestStreams::execute_waiting(Origin& origin) {
+  execute_or_lose(origin, [&] { execute_unblocked(origin); });
+}
+
+void RequestStreams::execute_unblocked(Origin& origin) {
   OutOfOrder* const rest = origin.out_of_order();
   if (origin.endpoint == nullptr || rest == nullptr) return;
   // Executing a request may unblock the next one.

@@ -7,6 +7,7 @@
 
 #include "engine/base/drops.hpp"
 #include "engine/base/text.hpp"
+#include "engine/net/connections.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/sync/stripes.hpp"
 #include "engine/target/buffer_budget.hpp"
@@ -24,6 +25,7 @@ class RequestStreams {
   /// The parts of the executor that this class uses.
   struct Parts {
     Drops& drops;
+    Connections& connections;
     BufferBudget& buffers;
     UnsentAnswers& unsent;
     RequestedMemory const& memory;
@@ -51,6 +53,12 @@ class RequestStreams {
   void describe_blocked(BoundedText& text) const;
 
  private:
+  /// Calls execute(), which executes requests of the origin that were taken out of their buffers. If memory
+  /// runs short, the connection is lost: a request must not be lost silently.
+  template <typename Execute>
+  void execute_or_lose(Origin const& origin, Execute execute);
+  void execute_unblocked(Origin& origin);
+
   /// A request that waits for stripes.
   struct BlockedRequest {
     Origin* origin;

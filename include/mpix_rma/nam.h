@@ -44,8 +44,7 @@ extern "C" {
  *         (deep_mem_kind is unknown or differs between processes, or the durability, the mode or the stripe
  *         size is invalid); MPI_ERR_UNSUPPORTED_OPERATION (the server is not running on this host, or does
  *         not offer the durability or encryption); MPI_ERR_ACCESS; MPI_ERR_PORT (the grant does not exist);
- *         MPI_ERR_OTHER (a persistent window without a grant). The same at all processes, except for a null
- *         `win`.
+ *         MPI_ERR_OTHER (a persistent window without a grant). The same at all processes.
  */
 MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                        MPI_Win *win);

@@ -37,9 +37,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
 } MPIX_RMW_Op;
 
 /**
- * Operation types of MPIX_RMA_rmw2 (5.1). MASK_SWAP is defined for integers, logicals of C and C++, and
- * MPI_BYTE, COMP_SWAP_E and COMP_SWAP_NE for every predefined datatype but pairs, the others for integers and
- * real numbers.
+ * Operation types of MPIX_RMA_rmw2 (5.1). MASK_SWAP is defined for integers, logicals and MPI_BYTE,
+ * COMP_SWAP_E and COMP_SWAP_NE for every predefined datatype but pairs, the others for integers and real
+ * numbers.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
     MPIX_RMW2_MASK_SWAP = 201,    /**< bits that are set in operand are taken from operand2 */

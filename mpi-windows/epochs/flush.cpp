@@ -17,7 +17,7 @@ namespace {
 /// operation of the epoch has opened the target.
 int find_locked_target(Window const& window, int rank, Target** used) noexcept {
   if (!window.processes.contains(rank)) return MPI_ERR_RANK;
-  *used = window.targets.find_used(rank);
+  *used = window.targets.find_opened(rank);
   bool const permitted = *used != nullptr ? window.epoch.is_passive() : window.epoch.is(Epoch::lock_all);
   return permitted ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
 }

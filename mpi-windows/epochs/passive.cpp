@@ -60,7 +60,7 @@ int lock_target(Window& window, int type, int rank, int assertion) {
 int unlock_target(Window& window, int rank) {
   Target& recent = window.targets.recent(rank);
   bool const is_recent = recent.access.load(std::memory_order_relaxed) == EpochAccess::open;
-  Target* const locked = is_recent ? &recent : window.targets.find_used(rank);
+  Target* const locked = is_recent ? &recent : window.targets.find_opened(rank);
   if (locked == nullptr || !window.epoch.is(Epoch::locks))
     return report(window, MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);
   int error = is_recent ? MPI_SUCCESS : wait_for_queue(window, *locked);

@@ -45,7 +45,7 @@ Queues& queues() {
 /// window or on another one.
 bool waits_in_stream(engine::Engine& engine, Target const& target) {
   auto const waits = [&](engine::Peer* peer) {
-    return peer != nullptr && engine.locks.stream_waits_for_lock(*peer);
+    return peer != nullptr && engine.locks.stream_may_wait_for_lock(*peer);
   };
   return waits(target.memory) || (target.process != target.memory && waits(target.process));
 }

@@ -134,6 +134,8 @@ std::string NamWindow::description() const {
 }
 
 std::uint32_t NamWindow::last_mapping_id() noexcept { return noted.load(std::memory_order_relaxed); }
-void NamWindow::note_mapped(std::uint32_t grants) noexcept { noted.store(grants, std::memory_order_relaxed); }
+void NamWindow::note_mapped(std::uint32_t mapping_id) noexcept {
+  noted.store(mapping_id, std::memory_order_relaxed);
+}
 
 }  // namespace mpixrma::windows

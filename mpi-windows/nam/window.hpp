@@ -48,7 +48,7 @@ struct NamConnectOptions {
 
 /// How a process joins a window that another process of the job has described.
 struct NamJoinOptions {
-  bool is_mapped;  ///< last_mapping_id() of every process equals mapping_id() of the described window
+  bool is_mapped;        ///< last_mapping_id() of every process equals mapping_id() of the described window
   bool encrypt = false;  ///< as in NamHints
 };
 
@@ -107,7 +107,7 @@ class NamWindow {
 
   /// mapping_id() of the most recent window that all of its processes have joined; 0 after a failed creation.
   static std::uint32_t last_mapping_id() noexcept;
-  static void note_mapped(std::uint32_t grants) noexcept;
+  static void note_mapped(std::uint32_t mapping_id) noexcept;
 
   virtual ~NamWindow() = default;
   NamWindow(NamWindow const&) = delete;

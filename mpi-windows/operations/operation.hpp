@@ -135,7 +135,7 @@ inline engine::Issued issue_to_engine(Window& window, Target& target, engine::Rm
   return issued;
 }
 
-/// Issues an operation by load and store, by issue_striped(), or to the engine. Sets the context and the
+/// Issues an operation by load and store, by issue_without_peer(), or to the engine. Sets the context and the
 /// completion of the operation. Returns an error class or code.
 inline int issue_operation(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
   engine::Recorder* const recorder = target.is_traced ? window.engine.direct_recorder() : nullptr;
@@ -146,7 +146,7 @@ inline int issue_operation(Window& window, Target& target, engine::RmaOp& operat
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }
-  if (target.memory == nullptr) return issue_striped(window, target, operation, request);
+  if (target.memory == nullptr) return issue_without_peer(window, target, operation, request);
   RequestCompletion* completion = nullptr;
   MPI_Request pending = MPI_REQUEST_NULL;
   if (request != nullptr) {

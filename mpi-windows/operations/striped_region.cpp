@@ -244,7 +244,7 @@ class AggregateOutcome {
 
 }  // namespace
 
-int issue_striped(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
+int issue_without_peer(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
   if (target.by_request != nullptr) return execute_by_request(window, target, operation, request);
   if (target.striped_region == nullptr) return MPI_ERR_WIN;  // the window has ended at the memory server
   StripedRegion const& region = *target.striped_region;

@@ -11,6 +11,6 @@ namespace mpixrma::windows {
 /// The operation's memory lies within the target's; `operation.target` is the offset there. The context and
 /// the completion of `operation` need not be set. Error class: MPI_ERR_DISP if an element crosses a chunk
 /// boundary, and then nothing is done; MPI_ERR_WIN if the target has no memory that can be reached.
-int issue_striped(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request);
+int issue_without_peer(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request);
 
 }  // namespace mpixrma::windows

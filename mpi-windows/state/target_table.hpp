@@ -48,7 +48,7 @@ class TargetTable {
                                                                                                   : nullptr;
   }
   /// Returns the target for `rank` if it is open or queued; else nullptr.
-  Target* find_used(int rank) const noexcept {
+  Target* find_opened(int rank) const noexcept {
     Target* const known = find(rank);
     return known != nullptr && known->access.load(std::memory_order_acquire) >= EpochAccess::queued ? known
                                                                                                     : nullptr;

@@ -95,7 +95,7 @@ struct TransferSides {
 };
 
 /// A call whose arguments except the buffers have been checked, and the attributes that apply to it.
-struct Checked {
+struct PreparedCall {
   Site const& site;
   XferCall const& call;
   MPIX_RMA_Attributes const& attributes;  ///< of the call, the request and the communicator
@@ -104,7 +104,7 @@ struct Checked {
   TransferSides const& sides;
 };
 
-int check_sides(Checked const& checked) {
+int check_sides(PreparedCall const& checked) {
   XferCall const& call = checked.call;
   std::size_t const bytes = checked.sides.origin.size();
   if (bytes != checked.sides.target.size())
@@ -119,7 +119,7 @@ int check_sides(Checked const& checked) {
   return MPI_SUCCESS;
 }
 
-int check_communicatable(Checked const& checked) {
+int check_communicatable(PreparedCall const& checked) {
   if (!engine_of_process().is_checking() || checked.sides.origin.size() == 0) return MPI_SUCCESS;
   engine::Extent const here = checked.sides.origin.extent();
   engine::Extent const there = checked.sides.target.extent();
@@ -131,7 +131,7 @@ int check_communicatable(Checked const& checked) {
 }
 
 /// Adds the members that operations of all kinds have in common, and issues the operation.
-int fill_and_issue(Checked const& checked, engine::RmaOp& operation, RequestSlot& request) {
+int fill_and_issue(PreparedCall const& checked, engine::RmaOp& operation, RequestSlot& request) {
   operation.flags = op_flags_of(checked.attributes.set);
   operation.origin = checked.sides.origin_address;
   operation.origin_layout = checked.sides.origin;
@@ -150,7 +150,7 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
   Datatype const& origin_type = *Datatype::find(call.origin_type);
   Datatype const& target_type = *Datatype::find(call.target_type);
   TransferSides const sides(origin_type, target_type, call);
-  Checked const checked{site, call, attributes, communicator, target, sides};
+  PreparedCall const checked{site, call, attributes, communicator, target, sides};
   if (int const code = check_sides(checked); code != MPI_SUCCESS) return code;
   RmaOp operation;
   operation.kind = kind_of(call.operation);

@@ -18,7 +18,7 @@ struct NoMessages final : MessageHandler {
                   std::span<std::byte const>) noexcept override {}
   void on_disconnect(std::span<std::byte const>) noexcept override {}
   void on_lost(ucp_ep_h, char const*) noexcept override {}
-  void on_forged(std::uint64_t, char const*) noexcept override {}
+  void on_rejected(std::uint64_t, char const*) noexcept override {}
 };
 
 TEST(Transport, ClosesWhileAnEndpointFlushesToAProcessThatDoesNotAnswer) {
