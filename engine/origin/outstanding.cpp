@@ -26,6 +26,7 @@ Outstanding& OutstandingPool::take() {
   if (free_.empty()) {
     index = static_cast<std::uint32_t>(entries_.size());
     entries_.emplace_back();
+    if (free_.capacity() < entries_.size()) free_.reserve(2 * entries_.size());  // release() must not throw
     entries_.back().operation_id = index;
   } else {
     index = free_.back();

@@ -63,6 +63,7 @@ bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t exec
 /// be reported once more.
 bool TrackedOperations::must_await_failures(Outstanding const& entry) const noexcept {
   if (!failed(entry.status) || entry.status == Status::transport || entry.executed) return false;
+  if (entry.first_sequence == entry.last_sequence) return false;
   if (entry.operation.expects_data() || entry.list != &entry.peer->state().messages.unfinished) return false;
   return entry.last_sequence > entry.peer->state().messages.executed.load(std::memory_order_relaxed);
 }

@@ -148,7 +148,8 @@ struct mpix_host_ops {
    * Return MPI error classes; MPI_ERR_WIN if the window does not belong to the host. */
 
   /** Collective: replaces the counters of this process by `num` new ones. Errors keep the old counters:
-   * MPI_ERR_RMA_SYNC if an access epoch is open, MPI_ERR_ARG if `num` is negative. */
+   * MPI_ERR_RMA_SYNC if an access epoch is open, MPI_ERR_ARG if `num` is below the present number or above the
+   * maximum. */
   int (*window_set_counters)(mpix_handle_t window, int num);
   /** NULL if this process has no counter with the index, or the window does not belong to the host. */
   uint64_t* (*window_counter)(mpix_handle_t window, int index);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <new>
 
 #include "hosts/public-mpi/exchange.hpp"
 
@@ -24,9 +25,10 @@ thread_local bool disconnects = false;  ///< this thread is in MPI_Comm_disconne
 std::atomic<bool> is_connected{false};
 
 int copy_known(MPI_Comm, int, void*, void* known, void* copy, int* flag) {
-  *static_cast<void**>(copy) = new Known(*static_cast<Known*>(known));
-  *flag = 1;
-  return MPI_SUCCESS;
+  auto* const made = new (std::nothrow) Known(*static_cast<Known*>(known));
+  *static_cast<void**>(copy) = made;
+  *flag = made != nullptr ? 1 : 0;
+  return made != nullptr ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 /// Frees the addresses of the remote group on MPI_Comm_disconnect only: after MPI_Comm_free, communicators
