@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -16,13 +17,14 @@ namespace {
 using mpixrma::engine::Engine;
 using mpixrma::engine::Status;
 
-// A handle without pending operations, including a zeroed handle; `explicit_pending` numbers the others from
-// 1.
+// A handle without pending operations, including a zeroed handle. The others are positive.
 constexpr int no_pending = 0;
 
 std::mutex tables_lock;
+std::map<int, Pending*> pending_by_handle;
+int last_handle = no_pending;
 std::deque<Pending> explicit_pending;
-std::vector<int> unused_pending;
+std::vector<Pending*> unused_pending;
 std::map<int, Pending> implicit_pending;  ///< by process; an entry remains after its use
 std::deque<PendingOperation> operations;
 std::vector<PendingOperation*> unused_operations;
@@ -43,24 +45,40 @@ void on_done(mpixrma::engine::Completion& completion, Status status, std::size_t
 
 /// Returns the Pending that a handle refers to, or nullptr if the handle is invalid or empty.
 Pending* find(int handle) {
-  auto const index = static_cast<std::size_t>(handle) - 1;  // wraps for no_pending
-  if (index >= explicit_pending.size() || !explicit_pending[index].in_use) return nullptr;
-  return &explicit_pending[index];
+  auto const found = pending_by_handle.find(handle);
+  return found != pending_by_handle.end() ? found->second : nullptr;
+}
+
+/// Returns an unused number. A number comes again only after all others: until then, a copy of a handle whose
+/// operations are complete refers to nothing.
+int new_number() {
+  do {
+    last_handle = last_handle == INT_MAX ? 1 : last_handle + 1;
+  } while (pending_by_handle.contains(last_handle));
+  return last_handle;
 }
 
 Pending& pending_of(int* handle, int process) {
   if (handle == nullptr) return implicit_pending[process];
   if (Pending* const known = find(*handle)) return *known;
-  if (unused_pending.empty()) {
-    Pending& made = explicit_pending.emplace_back();
-    made.number = static_cast<int>(explicit_pending.size());
-    unused_pending.push_back(made.number);
-  }
-  *handle = unused_pending.back();
+  if (unused_pending.empty()) unused_pending.push_back(&explicit_pending.emplace_back());
+  Pending& pending = *unused_pending.back();
+  int const number = new_number();
+  pending_by_handle[number] = &pending;
   unused_pending.pop_back();
-  Pending& pending = explicit_pending[static_cast<std::size_t>(*handle) - 1];
-  pending.in_use = true;
+  pending.handle = *handle = number;
   return pending;
+}
+
+/// No handle refers to `pending` afterwards.
+void retire(Pending& pending) {
+  pending_by_handle.erase(pending.handle);
+  pending.handle = no_pending;
+}
+
+/// Ends the use of `pending` by a thread that has waited.
+void release(Pending& pending) {
+  if (--pending.waiters == 0 && pending.handle == no_pending) unused_pending.push_back(&pending);
 }
 
 PendingOperation& new_operation(int* handle, int process) {
@@ -98,7 +116,7 @@ class Waiter {
   ~Waiter() {
     if (pending_ == nullptr) return;
     std::lock_guard const held(tables_lock);
-    if (--pending_->waiters == 0 && !pending_->in_use) unused_pending.push_back(pending_->number);
+    release(*pending_);
   }
   Waiter(Waiter const&) = delete;
   Waiter& operator=(Waiter const&) = delete;
@@ -110,13 +128,43 @@ class Waiter {
   void empty_handle() {
     std::lock_guard const held(tables_lock);
     if (find(handle_.load(std::memory_order_relaxed)) != pending_) return;  // emptied by another thread
-    pending_->in_use = false;
+    retire(*pending_);
     handle_.store(no_pending, std::memory_order_relaxed);
   }
 
  private:
   std::atomic_ref<int> handle_;
   Pending* pending_ = nullptr;
+};
+
+/// A thread that waits for the operations of all handles. It has no access to the handles themselves, whose
+/// numbers therefore refer to nothing afterwards.
+class WaiterForAll {
+ public:
+  WaiterForAll() {
+    std::lock_guard const held(tables_lock);
+    all_.reserve(pending_by_handle.size());
+    for (auto const& [number, pending] : pending_by_handle) {
+      ++pending->waiters;
+      all_.push_back(pending);
+    }
+  }
+  ~WaiterForAll() {
+    std::lock_guard const held(tables_lock);
+    for (Pending* const pending : all_) {
+      // Another thread may have emptied the handle, or have issued further operations with it.
+      bool const further = !is_complete(*pending) || mpixrma::engine::failed(pending->failed.status);
+      if (pending->handle != no_pending && !further) retire(*pending);
+      release(*pending);
+    }
+  }
+  WaiterForAll(WaiterForAll const&) = delete;
+  WaiterForAll& operator=(WaiterForAll const&) = delete;
+
+  PendingList const& pending() const noexcept { return all_; }
+
+ private:
+  PendingList all_;
 };
 
 /// Waits for the operations and returns the first failure, if any.
@@ -201,10 +249,8 @@ void wait_for_process(char const* call, int process) {
 void wait_for_all(char const* call) {
   (void)running_world(call);
   PendingList all = implicit_operations();
-  {
-    std::lock_guard const held(tables_lock);
-    for (auto& pending : explicit_pending) all.push_back(&pending);
-  }
+  WaiterForAll const waiter;
+  all.insert(all.end(), waiter.pending().begin(), waiter.pending().end());
   check_after_wait(call, finish(all));
 }
 

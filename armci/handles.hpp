@@ -9,9 +9,8 @@ namespace armci {
 
 /// Operations that are waited for together: those of one handle, or the implicit ones to one process.
 struct Pending {
-  bool in_use = false;  ///< referenced by a handle
-  int number = 0;       ///< in handles; 0 for implicit ones
-  int waiters = 0;      ///< threads that test or wait for them by a handle
+  int handle = 0;   ///< number in the handle that refers to it; 0 if there is none
+  int waiters = 0;  ///< threads that test or wait for them by a handle, or for all handles
   std::atomic<int> count{0};
   FailedOperation failed;  ///< first failure, if any; taken by a wait once `count` is 0
 };

@@ -1,5 +1,6 @@
 /// ARMCI: state after operations that fail, with each way to wait for them.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -85,6 +86,45 @@ TEST_F(Errors, WaitForAggregateContinuesAfterFailure) {
   EXPECT_NE(ARMCI_Wait(&handle), 0);
   expect_data();
   EXPECT_EQ(ARMCI_Wait(&handle), 0);
+}
+
+/// ARMCI_WaitAll completes handles that it does not know the places of.
+TEST_F(Errors, WaitForAllReleasesHandles) {
+  std::vector<char> source(64, static_cast<char>(me() + 1));
+  std::vector<char*> all(static_cast<std::size_t>(size()));
+  char* const mine = source.data();
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+  char* const from = all[static_cast<std::size_t>(next)];
+  auto const get_often = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      armci_hdl_t handle;
+      ARMCI_INIT_HANDLE(&handle);
+      ASSERT_EQ(ARMCI_NbGet(from, in.data(), 64, next, &handle), 0);
+      ASSERT_EQ(ARMCI_WaitAll(), 0);
+    }
+  };
+  get_often(500);
+  std::size_t const before = ::mallinfo2().uordblks;
+  get_often(4000);
+  EXPECT_LT(::mallinfo2().uordblks, before + (std::size_t{1} << 16));
+  EXPECT_EQ(in[63], static_cast<char>(next + 1));
+  ARMCI_Barrier();
+}
+
+/// A handle that ARMCI_WaitAll has completed does not refer to later operations of other handles.
+TEST_F(Errors, CompletedHandleDoesNotReferToLaterOperations) {
+  armci_hdl_t first{};
+  armci_hdl_t second{};
+  ASSERT_EQ(get(&first), 0);
+  ASSERT_EQ(ARMCI_WaitAll(), 0);
+  get_from_nowhere(next, &second);
+  EXPECT_EQ(ARMCI_Wait(&first), 0);
+  EXPECT_EQ(ARMCI_Test(&first), 0);
+  EXPECT_NE(ARMCI_Wait(&second), 0);
+  in.assign(bytes, 0);
+  ASSERT_EQ(get(&first), 0);
+  EXPECT_EQ(ARMCI_Wait(&first), 0);
+  expect_data();
 }
 
 int tested(armci_hdl_t* handle) {
