@@ -52,19 +52,23 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   for (Part const& part : parts) {
     if (part.mode != mode) fail(call, "process %d passed different or invalid arguments", part.process);
   }
-  check_late_failure(call, late);
-  std::lock_guard const held(lock_);
-  comms_.insert(comm);
-  for (Part const& part : parts) {
-    if (part.bytes == 0) continue;
-    Start const start{part.process, part.base};
-    if ((mode & ARMCIX_MODE_ALL) != 0) {
-      ranges_.erase(start);
-    } else {
-      ranges_[start] = {part.base + part.bytes, mode};
+  {
+    std::lock_guard const held(lock_);
+    comms_.insert(comm);
+    for (Part const& part : parts) {
+      if (part.bytes == 0) continue;
+      Start const start{part.process, part.base};
+      if ((mode & ARMCIX_MODE_ALL) != 0) {
+        ranges_.erase(start);
+      } else {
+        ranges_[start] = {part.base + part.bytes, mode};
+      }
     }
+    any_.store(!ranges_.empty(), std::memory_order_release);  // read by all_default()
   }
-  any_.store(!ranges_.empty(), std::memory_order_release);  // read by all_default()
+  // The mode is set also where an operation has failed, because forget() is collective at the processes whose
+  // `comms_` has the communicator.
+  check_late_failure(call, late);
 }
 
 int AccessModes::get(int process, mpixrma::RemoteAddress address) const {

@@ -7,6 +7,8 @@
 namespace {
 
 using mpixrma::test::me;
+using mpixrma::test::nowhere;
+using mpixrma::test::Remote;
 using mpixrma::test::size;
 
 /// Allocates memory of a group, calls `use` with its base, and frees both.
@@ -38,5 +40,16 @@ TEST(GroupModes, EndWithTheirGroup) {
     ARMCI_Barrier();
   }
 }
+
+TEST(GroupModes, AreSetDespiteAnEarlierFailure) {
+  Remote const remote(64);
+  ARMCI_Group world;
+  ARMCI_Group_get_world(&world);
+  long value = 0;
+  bool late = false;
+  if (me() == 0) late = ARMCI_Put(&value, nowhere, sizeof value, size() - 1) == 0;
+  EXPECT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_CONFLICT_FREE, remote.mine(), &world) != 0, late);
+  EXPECT_EQ(ARMCIX_Mode_get(remote.mine()), ARMCIX_MODE_CONFLICT_FREE);
+}  // freeing the memory must not hang
 
 }  // namespace
