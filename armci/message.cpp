@@ -106,8 +106,14 @@ void check_buffer(char const* call, void const* buffer, int bytes) {
   if (buffer == nullptr && bytes > 0) fail(call, "the buffer is null");
 }
 
+/// MPI_ANY_TAG is negative.
+void check_tag(char const* call, int tag) {
+  if (tag < 0) fail(call, "tag %d is negative", tag);
+}
+
 /// Returns the sender.
 int receive(char const* call, int tag, void* buffer, int bytes, int* received, int from) {
+  check_tag(call, tag);
   check_buffer(call, buffer, bytes);
   MPI_Status status;
   check_mpi(call, MPI_Recv(buffer, bytes, MPI_BYTE, from, tag, running_world(call).comm, &status));
@@ -246,6 +252,7 @@ void armci_msg_snd(int tag, void* buffer, int len, int to) {
   abort_on_failure([&] {
     char const* const call = "armci_msg_snd";
     check_process(call, to);
+    check_tag(call, tag);
     check_buffer(call, buffer, len);
     check_mpi(call, MPI_Send(buffer, len, MPI_BYTE, to, tag, world.comm));
   });

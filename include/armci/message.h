@@ -32,8 +32,8 @@ enum armci_type_e {
     ARMCI_DOUBLE
 };
 
-/** The caller's rank, the number of processes and the clock. Local; before ARMCI_Init they refer to
- *  MPI_COMM_WORLD. (Not in ARMCI 1.1.)
+/** The caller's rank, the number of processes and the clock. Local. Before ARMCI_Init and after
+ *  ARMCI_Finalize they refer to MPI_COMM_WORLD, and MPI must be initialised. (Not in ARMCI 1.1.)
  * @return the caller's rank, the number of processes, and seconds since some time in the past. */
 int armci_msg_me(void);
 int armci_msg_nproc(void);
