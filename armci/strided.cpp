@@ -27,10 +27,15 @@ struct Subject {
 class Strides {
  public:
   Strides(Subject const& at, int const* strides, int const* count, int levels) {
+    std::ptrdiff_t bytes = count[0];
+    bool too_large = false;
     for (int i = 0; i < levels; ++i) {
       if (count[i + 1] < 0) fail_at(at.call, at.process, at.remote, "count[%d] is %d", i + 1, count[i + 1]);
       dims_[i] = {static_cast<std::size_t>(count[i + 1]), strides[i]};
+      too_large = __builtin_mul_overflow(bytes, count[i + 1], &bytes) || too_large;
     }
+    if (too_large && std::none_of(count, count + levels + 1, [](int one) { return one == 0; }))
+      fail_at(at.call, at.process, at.remote, "the counts give 2^63 bytes or more");
     layout_ = {static_cast<std::size_t>(count[0]), {dims_, static_cast<std::size_t>(levels)}, {}};
   }
   Strides(Strides const&) = delete;

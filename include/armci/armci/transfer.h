@@ -47,8 +47,8 @@ int ARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int pr
  * @param stride_levels  number of strides, 0 to 8
  * @param proc           process, a rank in the communicator of initialisation
  * @return 0; nonzero as the contiguous calls, for stride_levels out of range, a negative count, a null
- *  array or address (also if a count is 0), and an innermost stride of a magnitude below count[0] that is
- *  used (count[1] above 1), except 0 at the source. */
+ *  array or address (also if a count is 0), counts that give 2^63 bytes or more, and an innermost stride of a
+ *  magnitude below count[0] that is used (count[1] above 1), except 0 at the source. */
 int ARMCI_PutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
                int stride_levels, int proc);
 int ARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],

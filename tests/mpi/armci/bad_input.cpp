@@ -72,6 +72,12 @@ Case const cases[] = {
        int wrong[] = {16, 2};
        return ARMCI_PutS(&value, &stride, bases[1], &stride, wrong, 1, 1);
      }},
+    {"counts of 2^64 bytes", "of process 1: the counts give 2^63 bytes or more", false,
+     [] {
+       int strides[] = {8, 16, 32};
+       int many[] = {8, 1 << 30, 1 << 30, 2};
+       return ARMCI_PutS(&value, strides, bases[1], strides, many, 3, 1);
+     }},
     {"vector length", "ARMCI_PutV with process 1: number of descriptors is -1", false,
      [] { return ARMCI_PutV(nullptr, -1, 1); }},
     {"vector segments", "ARMCI_GetV with process 1: descriptor 0 has segments of -4 bytes", false,
