@@ -166,7 +166,7 @@ void ARMCI_Group_free(ARMCI_Group* group) {
   abort_on_failure([&] {
     check_group("ARMCI_Group_free", group);
     // ARMCI_Finalize frees the world group.
-    if (group->comm == MPI_COMM_NULL || group->comm == world.comm) return;
+    if (group->comm == MPI_COMM_NULL || group->comm == running_world("ARMCI_Group_free").comm) return;
     if (group->comm == default_group.comm) default_group = world_group;
     barriers.close(group->comm);
     modes.forget_communicator(group->comm);

@@ -1,8 +1,5 @@
 /// Initialisation and finalisation.
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
 
 #include "armci/groups.hpp"
 #include "armci/handles.hpp"
@@ -157,13 +154,13 @@ void ARMCI_Cleanup(void) {
 
 void ARMCI_Error(const char* msg, int code) {
   abort_on_failure([&] {
-    int const rank = world.rank;
+    char prefix[16] = "";
+    if (world.rank >= 0) std::snprintf(prefix, sizeof prefix, "%d: ", world.rank);
     char const* const text = msg != nullptr ? msg : "(no message)";
-    std::printf("%d: %s %d\n", rank, text, code);
+    std::printf("%s%s %d\n", prefix, text, code);
     std::fflush(stdout);
-    std::fprintf(stderr, "%d: %s %d\n", rank, text, code);
+    std::fprintf(stderr, "%s%s %d\n", prefix, text, code);
     ARMCI_Cleanup();
-    if (mpixrma::is_forked()) ::_exit(code != 0 ? code : 1);  // MPI belongs to the parent
-    MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, code != 0 ? code : 1);
+    end_program(code);
   });
 }

@@ -245,7 +245,7 @@ int armci_msg_nproc(void) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   return size;
 }
-void armci_msg_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code != 0 ? code : 1); }
+void armci_msg_abort(int code) { end_program(code); }
 double armci_timer(void) { return MPI_Wtime(); }
 
 void armci_msg_snd(int tag, void* buffer, int len, int to) {

@@ -116,6 +116,7 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
 
 int destroy(char const* call, armcix_mutex_hdl_t handle) {
   return return_code_of([&] {
+    (void)running_world(call);
     std::unique_ptr<MutexSet> const set(&checked(call, handle));
     Steps steps;
     // Unlocks that this process has issued must complete before the locks are freed.

@@ -1,5 +1,10 @@
 #include "armci/state.hpp"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
 #include "mpix/runtime/runtime.hpp"
 
 namespace armci {
@@ -9,6 +14,19 @@ World world;
 void fail_not_running(char const* call) {
   if (mpixrma::is_forked()) fail(call, "called in a child process made by fork()");
   fail(call, "called before ARMCI_Init or after ARMCI_Finalize");
+}
+
+void end_program(int code) noexcept {
+  int const nonzero = code != 0 ? code : 1;
+  int running = 0;
+  int finalized = 0;
+  MPI_Initialized(&running);
+  MPI_Finalized(&finalized);
+  // In a child made by fork(), MPI belongs to the parent. The launcher ends the job because of the exit code.
+  if (running != 0 && finalized == 0 && !mpixrma::is_forked())
+    MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, nonzero);
+  std::fflush(nullptr);
+  ::_exit(nonzero);
 }
 
 void fail_process(char const* call, int process) {

@@ -36,6 +36,9 @@ inline World& running_world(char const* call) {
   return world;
 }
 
+/// Ends the job with an exit code; 0 is replaced by 1.
+[[noreturn]] void end_program(int code) noexcept __attribute__((cold));
+
 [[noreturn]] void fail_process(char const* call, int process) __attribute__((cold));
 
 /// Returns the target of process `process`; throws a Failure if there is none.

@@ -116,8 +116,9 @@ void ARMCI_Barrier(void);
 void ARMCI_Access_begin(void *ptr);
 void ARMCI_Access_end(void *ptr);
 
-/** Ends the program: "rank: msg code" on stdout and stderr, then MPI_Abort. Local; ends all processes. (ARMCI
- *  1.1, operations 11.)
+/** Ends the program: "rank: msg code" on stdout and stderr, without the rank while ARMCI is not initialised;
+ *  then MPI_Abort, or an exit while MPI is not initialised. Local; ends all processes. (ARMCI 1.1,
+ *  operations 11.)
  * @param msg   text
  * @param code  exit code; 0 is replaced by 1 */
 void ARMCI_Error(const char *msg, int code);

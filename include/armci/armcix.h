@@ -41,7 +41,7 @@ armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *pgroup);
 
 /** Frees a set of mutexes. Collective over its group. (Not in ARMCI 1.1.)
  * @param hdl  the set; invalid afterwards
- * @return 0; nonzero for a null set. */
+ * @return 0; nonzero for a null set, and after ARMCI_Finalize. */
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl);
 
 /** Acquires and releases a mutex of a set, with the semantics and errors of ARMCI_Lock and ARMCI_Unlock.

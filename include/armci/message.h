@@ -39,7 +39,7 @@ int armci_msg_me(void);
 int armci_msg_nproc(void);
 double armci_timer(void);
 
-/** Ends the program by MPI_Abort. (Not in ARMCI 1.1.)
+/** Ends the program as ARMCI_Error, without a line. (Not in ARMCI 1.1.)
  * @param code  exit code; 0 is replaced by 1 */
 void armci_msg_abort(int code);
 

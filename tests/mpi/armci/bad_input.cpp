@@ -206,6 +206,16 @@ Case const cases[] = {
      [] { return none([] { ARMCI_INIT_HANDLE(nullptr); }); }},
     {"free no group", "ARMCI_Group_free: the group is null", true,
      [] { return none([] { ARMCI_Group_free(nullptr); }); }},
+    {"free a group too late", "ARMCI_Group_free: called before ARMCI_Init or after ARMCI_Finalize", true,
+     [] {
+       return none([] {
+         ARMCI_Group group;
+         int both[] = {0, 1};
+         ARMCI_Group_create(2, both, &group);
+         ARMCI_Finalize();
+         ARMCI_Group_free(&group);
+       });
+     }},
     {"default group", "ARMCI_Group_set_default: the group is null", true,
      [] {
        return none([] {

@@ -87,6 +87,9 @@ TEST(Lifetime, StartsAndEndsDespiteFailures) {
   expect_running();
   EXPECT_EQ(ARMCI_Finalize(), 0);  // of the second ARMCI_Init
   expect_running();
+  ARMCI_Group world;
+  ARMCI_Group_get_world(&world);
+  static armcix_mutex_hdl_t const mutexes = ARMCIX_Create_mutexes_hdl(1, &world);
 
   // An implicit get that fails, if possible after it has been issued.
   long value = 0;
@@ -97,6 +100,7 @@ TEST(Lifetime, StartsAndEndsDespiteFailures) {
     EXPECT_EQ(ARMCI_Finalize(), 0);
   }
   expect_not_running();
+  EXPECT_NE(ARMCIX_Destroy_mutexes_hdl(mutexes), 0);
 
   EXPECT_EQ(ARMCI_Init(), 0);
   expect_running();
