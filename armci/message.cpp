@@ -15,17 +15,24 @@ T magnitude(T value) {
   return value < 0 ? static_cast<T>(-value) : value;
 }
 
+/// The values of each process on which a reduction operates.
+enum class Operands { as_given, magnitudes, truth };
+
 template <typename T>
-void replace_by_absolute_values(void* x, int n) {
+void convert(Operands operands, void* x, int n) {
   auto* const values = static_cast<T*>(x);
-  for (int i = 0; i < n; ++i) values[i] = magnitude(values[i]);
+  if (operands == Operands::magnitudes) {
+    for (int i = 0; i < n; ++i) values[i] = magnitude(values[i]);
+  } else if (operands == Operands::truth) {
+    for (int i = 0; i < n; ++i) values[i] = static_cast<T>(values[i] != 0);
+  }
 }
 
 /// The MPI datatype of an ARMCI element type, with the functions that MPI lacks for it.
 struct Type {
   MPI_Datatype datatype;
   std::size_t bytes;
-  void (*replace_by_absolute_values)(void* x, int n);
+  void (*convert)(Operands operands, void* x, int n);
   bool (*less)(void const* a, void const* b);  ///< compares two values at any addresses
   bool integer;
 };
@@ -40,7 +47,7 @@ bool less(void const* a, void const* b) {
 
 template <typename T>
 Type describe(MPI_Datatype datatype) {
-  return {datatype, sizeof(T), &replace_by_absolute_values<T>, &less<T>, std::is_integral_v<T>};
+  return {datatype, sizeof(T), &convert<T>, &less<T>, std::is_integral_v<T>};
 }
 
 Type type_of(char const* call, int type) {
@@ -61,7 +68,7 @@ bool begins(char const* op, char const* name) { return std::strncmp(op, name, st
 struct Reduction {
   char const* name;
   MPI_Op operation;
-  bool of_magnitudes = false;
+  Operands operands = Operands::as_given;
   bool integers_only = false;
 };
 
@@ -72,12 +79,12 @@ Reduction reduction_of(char const* call, char const* op, Type const& type) {
       {.name = "*", .operation = MPI_PROD},
       {.name = "max", .operation = MPI_MAX},
       {.name = "min", .operation = MPI_MIN},
-      {.name = "absmax", .operation = MPI_MAX, .of_magnitudes = true},
-      {.name = "absmin", .operation = MPI_MIN, .of_magnitudes = true},
-      {.name = "&&", .operation = MPI_LAND, .integers_only = true},
-      {.name = "land", .operation = MPI_LAND, .integers_only = true},
-      {.name = "||", .operation = MPI_LOR, .integers_only = true},
-      {.name = "lor", .operation = MPI_LOR, .integers_only = true},
+      {.name = "absmax", .operation = MPI_MAX, .operands = Operands::magnitudes},
+      {.name = "absmin", .operation = MPI_MIN, .operands = Operands::magnitudes},
+      {.name = "&&", .operation = MPI_LAND, .operands = Operands::truth, .integers_only = true},
+      {.name = "land", .operation = MPI_LAND, .operands = Operands::truth, .integers_only = true},
+      {.name = "||", .operation = MPI_LOR, .operands = Operands::truth, .integers_only = true},
+      {.name = "lor", .operation = MPI_LOR, .operands = Operands::truth, .integers_only = true},
       {.name = "&", .operation = MPI_BAND, .integers_only = true},
       {.name = "band", .operation = MPI_BAND, .integers_only = true},
       {.name = "|", .operation = MPI_BOR, .integers_only = true},
@@ -96,7 +103,8 @@ void combine(char const* call, void* x, int n, char const* op, int type, MPI_Com
   if (x == nullptr || op == nullptr) fail(call, "%s is null", x == nullptr ? "x" : "op");
   Type const described = type_of(call, type);
   Reduction const reduction = reduction_of(call, op, described);
-  if (reduction.of_magnitudes) described.replace_by_absolute_values(x, n);
+  // MPI applies no operation to the values of a single process.
+  described.convert(reduction.operands, x, n);
   check_mpi(call, MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm));
 }
 
@@ -121,14 +129,12 @@ int receive(char const* call, int tag, void* buffer, int bytes, int* received, i
   return status.MPI_SOURCE;
 }
 
-/// Returns the communicator of a scope; MPI_COMM_NULL if the caller has nothing to do there: it is not a
-/// master (SCOPE_MASTERS), or is alone in its domain (SCOPE_NODE).
+/// Returns the communicator of a scope; MPI_COMM_NULL if the caller is not a master (SCOPE_MASTERS).
 MPI_Comm comm_of_scope(char const* call, int scope) {
   World const& all = running_world(call);
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);
   if (scope == SCOPE_MASTERS) return all.domains.masters();
-  if (scope == SCOPE_ALL) return all.comm;
-  return all.domains.size(all.domains.domain_of(all.rank)) > 1 ? all.domains.neighbours() : MPI_COMM_NULL;
+  return scope == SCOPE_ALL ? all.comm : all.domains.neighbours();
 }
 
 /// The communicator of a scope within a group. A group has only SCOPE_ALL when domains hold several
@@ -137,7 +143,8 @@ MPI_Comm comm_of_scope(char const* call, int scope, ARMCI_Group const* group) {
   MPI_Comm const of_all = comm_of_scope(call, scope);
   bool const divided = world.domains.count() < world.size;
   if (scope != SCOPE_ALL && divided) fail(call, "a group has the scope SCOPE_ALL only");
-  return of_all == MPI_COMM_NULL ? of_all : comm_of(call, group);
+  MPI_Comm const of_group = comm_of(call, group);
+  return scope == SCOPE_NODE ? of_all : of_group;
 }
 
 /// Returns the rank of a process in the communicator of a scope.
@@ -196,8 +203,7 @@ void reduce(char const* call, int scope, void* x, int n, char const* op, int typ
   if (comm != MPI_COMM_NULL) combine(call, x, n, op, type, comm);
 }
 void reduce(char const* call, int scope, void* x, int n, char const* op, int type, ARMCI_Group const* group) {
-  MPI_Comm const comm = comm_of_scope(call, scope, group);
-  if (comm != MPI_COMM_NULL) combine(call, x, n, op, type, comm);
+  combine(call, x, n, op, type, comm_of_scope(call, scope, group));
 }
 
 /// The results of armci_msg_bintree.
@@ -302,11 +308,11 @@ void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_
   abort_on_failure([&] {
     char const* const call = "armci_msg_group_bcast_scope";
     MPI_Comm const comm = comm_of_scope(call, scope, group);
-    if (comm == MPI_COMM_NULL) return;
     if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0)
       fail(call, "process %d is not in the group", root);
+    int const rank = scope == SCOPE_NODE ? rank_in_scope(call, scope, root) : group->abs_to_grp[root];
     check_buffer(call, buf, len);
-    check_mpi(call, MPI_Bcast(buf, len, MPI_BYTE, group->abs_to_grp[root], comm));
+    check_mpi(call, MPI_Bcast(buf, len, MPI_BYTE, rank, comm));
   });
 }
 

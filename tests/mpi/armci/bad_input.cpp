@@ -258,6 +258,20 @@ Case const cases[] = {
          armci_msg_gop_scope(SCOPE_ALL, &value, 1, plus, 77);
        });
      }},
+    {"reduction type in the caller's domain", "armci_msg_gop_scope: unknown type 77", true,
+     [] {
+       return none([] {
+         char plus[] = "+";
+         armci_msg_gop_scope(SCOPE_NODE, &value, 1, plus, 77);
+       });
+     }},
+    {"message with any tag", "armci_msg_rcvany: tag -1 is negative", true,
+     [] {
+       return none([] {
+         armci_msg_snd(3, &value, sizeof value, armci_msg_me());
+         armci_msg_rcvany(-1, &value, sizeof value, nullptr);
+       });
+     }},
     {"broadcast from nobody", "armci_msg_group_bcast_scope: process 9 is not in the group", true,
      [] {
        return none([] {
