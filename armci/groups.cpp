@@ -102,7 +102,7 @@ void create(char const* call, int count, int const* list, ARMCI_Group* group, AR
   MPI_Comm created = MPI_COMM_NULL;
   MPI_Comm_group(comm, &all);
   MPI_Group_incl(all, count, list, &some);
-  // Groups that are created concurrently have no common member, so one tag serves all.
+  // Groups with a common member are not created concurrently, so one tag serves all.
   int const code = MPI_Comm_create_group(comm, some, 0, &created);
   MPI_Group_free(&some);
   MPI_Group_free(&all);

@@ -22,8 +22,9 @@
  *
  * Threads. With MPI_THREAD_MULTIPLE, which ARMCI_Init_thread requests, threads may call ARMCI at the same
  * time, except ARMCI_Init, ARMCI_Finalize, ARMCI_Create_mutexes, ARMCI_Destroy_mutexes,
- * ARMCI_Group_set_default and, as in MPI, collective calls of the same group. Below that level only one
- * thread may call ARMCI at a time; threads may take turns if MPI's level permits. Operations of several
+ * ARMCI_Group_set_default and, as in MPI, collective calls of the same group. Groups with a common member
+ * are not created at the same time: all their members create them in the same order. Below that level only
+ * one thread may call ARMCI at a time; threads may take turns if MPI's level permits. Operations of several
  * threads are in order if the program synchronises the threads. Fences and waits complete the operations that
  * all threads have issued before. Several threads may wait for one handle. Threads exclude each other by
  * mutexes.

@@ -29,7 +29,8 @@ void ARMCI_Lock(int mutex, int proc);
 void ARMCI_Unlock(int mutex, int proc);
 
 /** Makes a group of processes. Collective over the members only; a caller that is not a member gets an empty
- *  group. A wrong argument ends the program through ARMCI_Error. (Not in ARMCI 1.1.)
+ *  group. Threads do not create groups with a common member at the same time. A wrong argument ends the
+ *  program through ARMCI_Error. (Not in ARMCI 1.1.)
  * @param grp_size      number of members
  * @param pid_list      their ids in the default group, or in `group_parent`: without duplicates; their order
  *  is that of the ranks in the group
