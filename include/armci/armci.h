@@ -16,9 +16,9 @@
  * initialised; the program continues. Without ARMCI_Init, ARMCI_Finalize does nothing; calls that may be made
  * at any time say so, and queries of groups, domains and modes need no ARMCI_Init.
  * Functions without an error code (void, and those that return a value) end the program through ARMCI_Error
- * with that line. A transfer that the target rejects after a blocking put or accumulate has returned is
- * reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the
- * process. A wait names the operation that failed.
+ * with that line. A transfer that the target rejects after a blocking put or accumulate has returned, or
+ * after a wait for a small one, is reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier,
+ * ARMCI_Free or ARMCI_Finalize, with the process. A wait names the operation that failed.
  *
  * Threads. With MPI_THREAD_MULTIPLE, which ARMCI_Init_thread requests, threads may call ARMCI at the same
  * time, except ARMCI_Init, ARMCI_Finalize, ARMCI_Create_mutexes, ARMCI_Destroy_mutexes,

@@ -105,7 +105,9 @@ int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int pr
  * @param hdl, handle     an armci_hdl_t, or an int as in the text of ARMCI 1.1; the operation is added to
  *             the handle. NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for the operation
  * @return 0; nonzero as the calls without Nb. The wait reports a later failure, and also a failed transfer
- *  that this call has reported; not a wrong argument, which begins no operation. */
+ *  that this call has reported; not a wrong argument, which begins no operation. A put or accumulate that is
+ *  so small that the library keeps a copy is complete for the wait at once: if the target rejects it later,
+ *  the call that completes it there reports that, such as ARMCI_Fence or ARMCI_Finalize. */
 int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, void *hdl);
 int ARMCI_NbGet(void *src, void *dst, int bytes, int proc, void *hdl);
 int ARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, void *hdl);
