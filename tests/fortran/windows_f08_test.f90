@@ -341,6 +341,10 @@ contains
     call expect(class_of(ierror) == no_counter, "error: no such counter of the target")
     call MPIX_Rput_notify(from, 1, MPI_DOUBLE_PRECISION, size, at(0), 1, MPI_DOUBLE_PRECISION, 0, win, request, ierror)
     call expect(class_of(ierror) == MPI_ERR_RANK .and. request == MPI_REQUEST_NULL, "error: rank")
+    request = MPI_Request(3)
+    call MPIX_Rput_notify(from(::2), 5, MPI_DOUBLE_PRECISION, right, at(0), 5, MPI_DOUBLE_PRECISION, 0, win, request, &
+      ierror)
+    call expect(class_of(ierror) == MPI_ERR_COUNT .and. request == MPI_REQUEST_NULL, "error: short section, a request")
     call MPIX_Win_get_notify_value(win, -1, value, ierror)
     call expect(class_of(ierror) == no_counter, "error: no such counter")
     call MPIX_Win_wait_notify_value(win, 0, -1_count_kind, request, ierror)
