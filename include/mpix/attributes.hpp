@@ -130,11 +130,28 @@ int read_attributes(attributes *found, Get get)
     return code;
 }
 
+/// Adds attributes to those that `get` finds, by for_each_attribute and `set`. One key has both sides of
+/// communicatable memory: the side that it has already stays. Returns the first error.
+template <typename Get, typename Set>
+int add_attributes(attributes chosen, Get get, Set set)
+{
+    int code = MPI_SUCCESS;
+    if (chosen.origin_communicatable != chosen.target_communicatable) {
+        void *value = nullptr;
+        int flag = 0;
+        code = get(MPIX_RMA_KEY_COMMUNICATABLE, &value, &flag);
+        bool const both = code == MPI_SUCCESS && flag != 0 &&
+                          value != (chosen.origin_communicatable ? MPIX_RMA_ORIGIN : MPIX_RMA_TARGET);
+        if (both) chosen.origin_communicatable = chosen.target_communicatable = true;
+    }
+    return code == MPI_SUCCESS ? for_each_attribute(chosen, set) : code;
+}
+
 } // namespace detail
 
 /// Adds attributes to all operations through a communicator.
 ///
-/// @param comm    the communicator; MPI_Comm_dup copies its attributes
+/// @param comm    the communicator; MPI_Comm_dup copies its attributes, except notify
 /// @param chosen  those that are set are added, the others stay as they are. The memory of accumulate_scale
 ///                must stay valid as long as the attribute
 ///
@@ -142,8 +159,9 @@ int read_attributes(attributes *found, Get get)
 template <error_policy Errors = exceptions>
 outcome<Errors> set_attributes(MPI_Comm comm, attributes const &chosen)
 {
-    return detail::finish<Errors>(detail::for_each_attribute(
-        chosen, [comm](int key, void *value) { return MPI_Comm_set_attr(comm, key, value); }));
+    return detail::finish<Errors>(detail::add_attributes(
+        chosen, [comm](int key, void *value, int *flag) { return MPI_Comm_get_attr(comm, key, value, flag); },
+        [comm](int key, void *value) { return MPI_Comm_set_attr(comm, key, value); }));
 }
 
 /// Returns the attributes of a communicator. Local.

@@ -218,8 +218,12 @@ class basic_request_object
     template <error_policy Errors = exceptions>
     outcome<Errors> set(attributes const &chosen)
     {
-        return detail::finish<Errors>(detail::for_each_attribute(
-            chosen, [this](int key, void *value) { return Calls::set(&handle_, key, value); }));
+        return detail::finish<Errors>(detail::add_attributes(
+            chosen,
+            [this](int key, void *value, int *flag) {
+                return handle_ == Calls::none() ? MPI_SUCCESS : Calls::get(&handle_, key, value, flag);
+            },
+            [this](int key, void *value) { return Calls::set(&handle_, key, value); }));
     }
     /// Returns the object's attributes. Local.
     template <error_policy Errors = exceptions>

@@ -152,6 +152,27 @@ TEST_F(CppMemory, NotifiesTheTarget) {
   EXPECT_EQ(thrown([&] { (void)mpix::get_notify_value(comm_, 3); }), MPI_ERR_ARG);
 }
 
+void expect_both_sides(mpix::attributes const& found) {
+  EXPECT_TRUE(found.origin_communicatable);
+  EXPECT_TRUE(found.target_communicatable);
+}
+
+TEST_F(CppMemory, CommunicatableSidesAreAdded) {
+  mpix::set_attributes(comm_, {.origin_communicatable = true});
+  EXPECT_FALSE(mpix::get_attributes(comm_).target_communicatable);
+  mpix::set_attributes(comm_, {.target_communicatable = true});
+  expect_both_sides(mpix::get_attributes(comm_));
+  mpix::set_attributes(comm_, {.target_communicatable = true});
+  expect_both_sides(mpix::get_attributes(comm_));
+  mpix::request_object native({.target_communicatable = true});
+  EXPECT_FALSE(native.get().origin_communicatable);
+  native.set({.origin_communicatable = true});
+  expect_both_sides(native.get());
+  mpix::rma_request_object own({.origin_communicatable = true});
+  own.set({.target_communicatable = true});
+  expect_both_sides(own.get());
+}
+
 TEST_F(CppMemory, StatisticsAndVersions) {
   mpix::allocation<double> const memory = zeroed<double>(10);
   MPI_Count const before = mpix::statistics(comm_, mpix::all_ranks, mpix::statistic::operations);
