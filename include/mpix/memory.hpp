@@ -1,12 +1,15 @@
 /// Communicatable memory: allocation, registration, queries. Included by mpix_rma.hpp.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <ranges>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -103,6 +106,48 @@ constexpr MPI_Aint bytes_of(std::size_t count) noexcept
     constexpr auto largest = static_cast<std::size_t>(PTRDIFF_MAX);
     return static_cast<MPI_Aint>(count <= largest / sizeof(T) ? count * sizeof(T) : largest);
 }
+
+/// The largest alignment that an allocation can have.
+inline constexpr std::size_t largest_alignment = std::size_t{1} << 30;
+
+/// An info object for allocations of elements of an alignment: the given one, or a copy that demands more
+/// than the 64 bytes which every allocation has.
+class aligned_info
+{
+  public:
+    aligned_info(MPI_Info given, std::size_t alignment) : info_(given)
+    {
+        if (alignment <= 64) return;
+        constexpr char key[] = "mpi_minimum_memory_alignment";
+        char text[MPI_MAX_INFO_VAL + 1] = "";
+        int found = 0;
+        if (given != MPI_INFO_NULL) code_ = MPI_Info_get(given, key, MPI_MAX_INFO_VAL, text, &found);
+        // The library refuses a value that is no power of two.
+        unsigned long long const demanded = found != 0 ? std::strtoull(text, nullptr, 10) : 1;
+        if (code_ != MPI_SUCCESS || !std::has_single_bit(demanded) || demanded >= alignment) return;
+        MPI_Info made = MPI_INFO_NULL;
+        code_ = given != MPI_INFO_NULL ? MPI_Info_dup(given, &made) : MPI_Info_create(&made);
+        if (code_ != MPI_SUCCESS) return;
+        owned_ = true;
+        info_ = made;
+        code_ = MPI_Info_set(made, key, std::to_string(alignment).c_str());
+    }
+    aligned_info(aligned_info const &) = delete;
+    aligned_info &operator=(aligned_info const &) = delete;
+    ~aligned_info()
+    {
+        if (owned_) MPI_Info_free(&info_);
+    }
+
+    /// Returns the error code of the construction.
+    int code() const noexcept { return code_; }
+    MPI_Info get() const noexcept { return info_; }
+
+  private:
+    MPI_Info info_;
+    bool owned_ = false;
+    int code_ = MPI_SUCCESS;
+};
 } // namespace detail
 
 /// Allocates communicatable memory at every rank.
@@ -111,10 +156,11 @@ constexpr MPI_Aint bytes_of(std::size_t count) noexcept
 /// @param count  elements at this process; counts may differ
 /// @param info   the keys of MPIX_RMA_Allocate
 ///
-/// Collective. The elements are not initialised.
+/// Collective. The memory has the alignment of T. The elements are not initialised.
 template <typename T, error_policy Errors = exceptions>
 outcome<Errors, allocation<T>> allocate(MPI_Comm comm, std::size_t count, MPI_Info info = MPI_INFO_NULL)
 {
+    static_assert(alignof(T) <= detail::largest_alignment);
     allocation<T> made;
     int ranks = 0;
     int code = MPI_Comm_size(comm, &ranks);
@@ -122,7 +168,9 @@ outcome<Errors, allocation<T>> allocate(MPI_Comm comm, std::size_t count, MPI_In
     std::vector<void *> bases(static_cast<std::size_t>(ranks));
     MPI_Aint const bytes = detail::bytes_of<T>(count);
     void *mine = nullptr;
-    code = MPIX_RMA_Allocate(bytes, info, comm, &mine, bases.data());
+    detail::aligned_info const aligned(info, alignof(T));
+    code = aligned.code();
+    if (code == MPI_SUCCESS) code = MPIX_RMA_Allocate(bytes, aligned.get(), comm, &mine, bases.data());
     if (code == MPI_SUCCESS) {
         made.comm_ = comm;
         made.data_ = static_cast<T *>(mine);
@@ -179,14 +227,17 @@ class local_allocation
 /// @param count  elements, at least one
 /// @param info   the keys of MPIX_RMA_Allocate_local
 ///
-/// Local. The elements are not initialised.
+/// Local. The memory has the alignment of T. The elements are not initialised.
 template <typename T, error_policy Errors = exceptions>
 outcome<Errors, local_allocation<T>> allocate_local(std::size_t count, MPI_Info info = MPI_INFO_NULL)
 {
+    static_assert(alignof(T) <= detail::largest_alignment);
     local_allocation<T> made;
     MPI_Aint const bytes = detail::bytes_of<T>(count);
     void *mine = nullptr;
-    int const code = MPIX_RMA_Allocate_local(bytes, info, &mine);
+    detail::aligned_info const aligned(info, alignof(T));
+    int code = aligned.code();
+    if (code == MPI_SUCCESS) code = MPIX_RMA_Allocate_local(bytes, aligned.get(), &mine);
     if (code == MPI_SUCCESS) {
         made.data_ = static_cast<T *>(mine);
         made.size_ = count;

@@ -38,6 +38,31 @@ TEST_F(CppMemory, AllocationsOwnTheirMemory) {
   EXPECT_FALSE(mpix::query(comm_, mpix::remote_ptr<int>(rank_, static_cast<int*>(freed))));
 }
 
+struct alignas(1 << 16) Aligned {
+  int number;
+};
+
+TEST_F(CppMemory, AllocationsHaveTheAlignmentOfTheirElements) {
+  auto const expect_aligned = [](Aligned const* address) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(address) % alignof(Aligned), 0U);
+  };
+  mpix::allocation<char> const before = mpix::allocate<char>(comm_, 1);
+  mpix::allocation<Aligned> const memory = mpix::allocate<Aligned>(comm_, 1);
+  expect_aligned(memory.data());
+  expect_aligned(mpix::allocate_local<Aligned>(1).data());
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_minimum_memory_alignment", "128");
+  expect_aligned(mpix::allocate_local<Aligned>(1, info).data());
+  MPI_Info_set(info, "mpi_minimum_memory_alignment", "131072");
+  mpix::local_allocation<Aligned> const stricter = mpix::allocate_local<Aligned>(1, info);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(stricter.data()) % 131072, 0U);
+  MPI_Info_set(info, "mpi_minimum_memory_alignment", "3");
+  ErrorsReturn const returned(world);
+  EXPECT_EQ(thrown([&] { (void)mpix::allocate_local<Aligned>(1, info); }), MPI_ERR_INFO_VALUE);
+  MPI_Info_free(&info);
+}
+
 TEST_F(CppMemory, AllocationIsKeptWhileAnExceptionIsThrown) {
   int* base = nullptr;
   try {
