@@ -66,6 +66,18 @@ class remote_ptr
     remote_ptr &operator-=(difference_type count) noexcept { return *this += -count; }
     remote_ptr &operator++() noexcept { return *this += 1; }
     remote_ptr &operator--() noexcept { return *this -= 1; }
+    remote_ptr operator++(int) noexcept
+    {
+        remote_ptr const before = *this;
+        ++*this;
+        return before;
+    }
+    remote_ptr operator--(int) noexcept
+    {
+        remote_ptr const before = *this;
+        --*this;
+        return before;
+    }
     friend remote_ptr operator+(remote_ptr pointer, difference_type count) noexcept
     {
         return pointer += count;

@@ -283,6 +283,9 @@ TEST_F(CppMemory, RemotePointersHaveArithmetic) {
   ++pointer;
   pointer -= 2;
   EXPECT_EQ(pointer.address(), numbers + 3);
+  EXPECT_EQ((pointer++).address(), numbers + 3);
+  EXPECT_EQ((pointer--).address(), numbers + 4);
+  EXPECT_EQ(pointer.address(), numbers + 3);
   EXPECT_EQ(pointer.rank(), 3);
   EXPECT_LT(mpix::remote_ptr<double const>(pointer), end);
   EXPECT_LT(pointer, mpix::remote_ptr<double>(4, nullptr));
