@@ -340,10 +340,13 @@ outcome<Errors, T> exchange(MPI_Comm const &comm, remote_ptr<T> target,
 
 /// Returns one element, read atomically.
 template <error_policy Errors = exceptions, typename T>
-    requires(detail::defined_for<rmw_op::no_op, T>)
-outcome<Errors, T> atomic_read(MPI_Comm const &comm, remote_ptr<T> target, attributes const &chosen = {})
+    requires(detail::defined_for<rmw_op::no_op, std::remove_const_t<T>>)
+outcome<Errors, std::remove_const_t<T>> atomic_read(MPI_Comm const &comm, remote_ptr<T> target,
+                                                    attributes const &chosen = {})
 {
-    return fetch<rmw_op::no_op, Errors>(comm, target, T{}, chosen);
+    using value = std::remove_const_t<T>;
+    remote_ptr<value> const same(target.rank(), const_cast<value *>(target.address()));
+    return fetch<rmw_op::no_op, Errors>(comm, same, value{}, chosen);
 }
 
 /// Replaces one element by `desired` if it equals `expected`, and returns whether it did; otherwise stores

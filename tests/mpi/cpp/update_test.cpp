@@ -15,6 +15,7 @@ TEST_F(CppUpdates, FetchAddCountsEveryRank) {
   for (long i = 0; i < rounds; ++i) mpix::rmw<mpix::rmw_op::inc>(comm_, mpix::none, mpix::none, counter + 1);
   complete_all();
   EXPECT_EQ(mpix::atomic_read(comm_, counter), rounds * size_);
+  EXPECT_EQ(mpix::atomic_read(comm_, mpix::remote_ptr<long const>(counter)), rounds * size_);
   EXPECT_EQ(mpix::atomic_read(comm_, counter + 1), rounds * size_);
   MPI_Allreduce(MPI_IN_PLACE, drawn.data(), static_cast<int>(drawn.size()), MPI_INT, MPI_SUM, comm_);
   EXPECT_TRUE(std::ranges::all_of(drawn, [](int times) { return times == 1; }));
