@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <ranges>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -117,15 +118,20 @@ class strided_layout
 {
   public:
     /// @param blocks        number of blocks, at most INT_MAX
-    /// @param block_length  elements in each; times elements_of<T>, at most INT_MAX
+    /// @param block_length  elements in each, at most INT_MAX; if they are transferred as bytes, at most
+    ///                      INT_MAX bytes
     /// @param stride        elements from the begin of a block to the begin of the next; may be negative
     ///
     /// Local. Throws mpix::error if MPI refuses the datatype.
     strided_layout(std::size_t blocks, std::size_t block_length, std::ptrdiff_t stride)
     {
-        std::size_t const length = block_length * static_cast<std::size_t>(elements_of<T>);
-        if (!std::in_range<int>(blocks) || !std::in_range<int>(length)) throw error(status(MPI_ERR_COUNT));
-        int code = MPI_Type_create_hvector(static_cast<int>(blocks), static_cast<int>(length),
+        constexpr auto each = static_cast<std::size_t>(elements_of<T>);
+        if (!std::in_range<int>(blocks) || block_length > INT_MAX / each) {
+            throw error(status(detail::count_error("mpix::strided_layout: " + std::to_string(blocks) +
+                                                   " blocks of " + std::to_string(block_length) +
+                                                   " elements are more than an MPI datatype describes")));
+        }
+        int code = MPI_Type_create_hvector(static_cast<int>(blocks), static_cast<int>(block_length * each),
                                            stride * static_cast<std::ptrdiff_t>(sizeof(T)), datatype_of<T>(),
                                            &type_);
         if (code == MPI_SUCCESS) code = MPI_Type_commit(&type_);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <concepts>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -197,7 +198,19 @@ outcome<Errors, T> finish(int code, T &&value)
     return std::forward<T>(value);
 }
 
-/// Invokes the error handler of a communicator for arguments that cannot be passed to the C interface.
+/// Returns an error code of class MPI_ERR_COUNT for arguments that cannot be passed to the C interface. Its
+/// text is the newest one.
+[[gnu::cold, gnu::noinline]] inline int count_error(std::string const &text)
+{
+    static std::mutex mutex;
+    static int made = MPI_SUCCESS;
+    std::scoped_lock const lock(mutex);
+    if (made == MPI_SUCCESS && MPI_Add_error_code(MPI_ERR_COUNT, &made) != MPI_SUCCESS) return MPI_ERR_COUNT;
+    MPI_Add_error_string(made, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
+    return made;
+}
+
+/// Invokes the error handler of a communicator for such arguments.
 [[gnu::cold, gnu::noinline]] inline int reject(MPI_Comm comm, int code)
 {
     MPI_Comm_call_errhandler(comm, code);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <complex>
+#include <string>
 #include <type_traits>
 
 #include "attributes.hpp"
@@ -151,7 +152,7 @@ struct rmw_arguments {
     T const *operand;
     T const *operand2;
     T *result;
-    Count count; ///< -2 if the lengths differ
+    Count count; ///< if the lengths differ, the negative of an MPI error code
     remote_ptr<T> target;
 
     MPI_Aint displacement() const noexcept { return reinterpret_cast<MPI_Aint>(target.address()); }
@@ -164,13 +165,34 @@ inline constexpr bool has_int_count<T, none_t const &> = true;
 template <typename T, typename... Buffers>
 using common_count_type = std::conditional_t<(has_int_count<T, Buffers> && ...), int, MPI_Count>;
 
+/// Returns the error code for buffers of different lengths; -1: there is no such buffer.
+[[gnu::cold, gnu::noinline]] inline int length_error(char const *call, MPI_Count operand, MPI_Count operand2,
+                                                     MPI_Count result)
+{
+    std::string text = std::string(call) + ": the lengths differ";
+    char const *separator = ": ";
+    auto const name = [&](char const *argument, MPI_Count elements) {
+        if (elements < 0) return;
+        text += separator + std::string(argument) + ' ' + std::to_string(elements);
+        separator = ", ";
+    };
+    name("operand", operand);
+    name("operand2", operand2);
+    name("result", result);
+    return count_error(text);
+}
+
 template <typename T, typename Operand, typename Operand2, typename Result>
-auto collect(Operand &&operand, Operand2 &&operand2, Result &&fetched, remote_ptr<T> target) noexcept
+auto collect(Operand &&operand, Operand2 &&operand2, Result &&fetched, remote_ptr<T> target)
 {
     auto const first = elements<T>(std::forward<Operand>(operand));
     auto const second = elements<T>(std::forward<Operand2>(operand2));
     auto const third = elements<T>(std::forward<Result>(fetched));
-    MPI_Count const count = common_count(common_count(first.count, second.count), third.count);
+    MPI_Count count = common_count(common_count(first.count, second.count), third.count);
+    if (count == -2) [[unlikely]] {
+        constexpr char const *call = is_none<Operand2> ? "mpix::rmw" : "mpix::rmw2";
+        count = -length_error(call, first.count, second.count, third.count);
+    }
     using type = common_count_type<T, Operand &&, Operand2 &&, Result &&>;
     return rmw_arguments<T, type>{first.address, second.address, third.address,
                                   static_cast<type>(count == -1 ? 1 : count), target};
@@ -181,7 +203,7 @@ int update(MPI_Comm const &comm, rmw_arguments<T, Count> const &given, MPI_Reque
            attributes const &chosen)
 {
     if (given.count < 0) [[unlikely]]
-        return reject(comm, MPI_ERR_COUNT);
+        return reject(comm, static_cast<int>(-given.count));
     native_attributes const native(chosen);
     constexpr auto which = static_cast<MPIX_RMW_Op>(op);
     auto *const communicator = const_cast<MPI_Comm *>(&comm);
@@ -199,7 +221,7 @@ int update(MPI_Comm const &comm, rmw_arguments<T, Count> const &given, MPI_Reque
            attributes const &chosen)
 {
     if (given.count < 0) [[unlikely]]
-        return reject(comm, MPI_ERR_COUNT);
+        return reject(comm, static_cast<int>(-given.count));
     native_attributes const native(chosen);
     constexpr auto which = static_cast<MPIX_RMW2_Op>(op);
     auto *const communicator = const_cast<MPI_Comm *>(&comm);
@@ -286,7 +308,7 @@ outcome<Errors> rmw(basic_request_object<Calls> &object, MPI_Comm const &comm, O
 {
     auto const given =
         detail::collect(std::forward<Operand>(operand), none, std::forward<Result>(fetched), target);
-    if (given.count < 0) return detail::finish<Errors>(detail::reject(comm, MPI_ERR_COUNT));
+    if (given.count < 0) return detail::finish<Errors>(detail::reject(comm, static_cast<int>(-given.count)));
     return detail::finish<Errors>(
         Calls::rmw(static_cast<MPIX_RMW_Op>(op), given.operand, given.count, datatype_of<T>(), given.result,
                    target.rank(), given.displacement(), &object.native(), const_cast<MPI_Comm *>(&comm)));
@@ -301,7 +323,7 @@ outcome<Errors> rmw2(basic_request_object<Calls> &object, MPI_Comm const &comm, 
 {
     auto const given = detail::collect(std::forward<Operand>(operand), std::forward<Operand2>(operand2),
                                        std::forward<Result>(fetched), target);
-    if (given.count < 0) return detail::finish<Errors>(detail::reject(comm, MPI_ERR_COUNT));
+    if (given.count < 0) return detail::finish<Errors>(detail::reject(comm, static_cast<int>(-given.count)));
     return detail::finish<Errors>(Calls::rmw2(
         static_cast<MPIX_RMW2_Op>(op), given.operand, given.count, datatype_of<T>(), given.operand2,
         given.result, target.rank(), given.displacement(), &object.native(), const_cast<MPI_Comm *>(&comm)));

@@ -221,6 +221,8 @@ TEST_F(CppMemory, ErrorsAreExceptionsOrResults) {
   EXPECT_EQ(thrown([&] { mpix::complete(comm_, size_); }), MPI_ERR_RANK);
   EXPECT_EQ(thrown([&] { mpix::put(comm_, value, mpix::remote_ptr<double>(next_, nullptr)); }), MPI_ERR_ARG);
   EXPECT_EQ(thrown([&] { mpix::strided_layout<double>(std::size_t{1} << 40, 1, 2); }), MPI_ERR_COUNT);
+  using Bytes = std::array<char, 8>;
+  EXPECT_EQ(thrown([&] { mpix::strided_layout<Bytes>(1, std::size_t{1} << 61, 1); }), MPI_ERR_COUNT);
   mpix::status const failed = mpix::put<mpix::results>(comm_, value, memory.at(size_));
   EXPECT_FALSE(failed);
   EXPECT_EQ(failed.error_class(), MPI_ERR_RANK);
