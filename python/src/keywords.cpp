@@ -8,13 +8,18 @@ namespace mpixrma::python {
 
 namespace {
 
-constexpr AttributeName switches[] = {
-    {"blocking", "MPIX_RMA_KEY_BLOCKING", MPIX_RMA_ATTR_BLOCKING},
-    {"remote_completion", "MPIX_RMA_KEY_REMOTE_COMPLETION", MPIX_RMA_ATTR_REMOTE_COMPLETION},
-    {"ordering", "MPIX_RMA_KEY_ORDERING", MPIX_RMA_ATTR_ORDERING},
-    {"atomicity", "MPIX_RMA_KEY_ATOMICITY", MPIX_RMA_ATTR_ATOMICITY},
-    {"origin_communicatable", "MPIX_RMA_KEY_COMMUNICATABLE", MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE},
-    {"target_communicatable", "MPIX_RMA_KEY_COMMUNICATABLE", MPIX_RMA_ATTR_TARGET_COMMUNICATABLE},
+/// An attribute that is on or off.
+struct Switch {
+  char const* keyword;
+  std::uint64_t bit;
+};
+constexpr Switch switches[] = {
+    {"blocking", MPIX_RMA_ATTR_BLOCKING},
+    {"remote_completion", MPIX_RMA_ATTR_REMOTE_COMPLETION},
+    {"ordering", MPIX_RMA_ATTR_ORDERING},
+    {"atomicity", MPIX_RMA_ATTR_ATOMICITY},
+    {"origin_communicatable", MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE},
+    {"target_communicatable", MPIX_RMA_ATTR_TARGET_COMMUNICATABLE},
 };
 constexpr std::size_t switch_count = std::size(switches);
 
@@ -63,14 +68,12 @@ void assign(Keywords& keywords, Other which, PyObject* value) {
 
 }  // namespace
 
-std::span<AttributeName const> attribute_names() noexcept { return switches; }
-
 void prepare_keywords() {
   for (std::size_t i = 0; i < keyword_names.size(); ++i)
     keyword_names[i] = owned(PyUnicode_InternFromString(i < switch_count ? switches[i].keyword
-                                                                 : other_names[i - switch_count]))
-                   .release()
-                   .ptr();
+                                                                         : other_names[i - switch_count]))
+                           .release()
+                           .ptr();
 }
 
 Keywords parse_keywords(Arguments const& arguments, unsigned accepted, char const* function) {

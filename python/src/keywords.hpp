@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "python.hpp"
 
@@ -34,13 +33,5 @@ void prepare_keywords();
 
 /// Raises TypeError for a keyword that the function does not have, and what converting a value raises.
 Keywords parse_keywords(Arguments const& arguments, unsigned accepted, char const* function);
-
-/// An attribute that is on or off.
-struct AttributeName {
-  char const* keyword;
-  char const* key;  // as for MPIX_RMA_Keyval
-  std::uint64_t bit;
-};
-std::span<AttributeName const> attribute_names() noexcept;
 
 }  // namespace mpixrma::python
