@@ -119,8 +119,8 @@ class Registration:
     def deregister(self) -> None:
         """Ends the registration. Nothing happens if it has ended."""
         if self._view is not None:
-            self._view = None
             _core.deregister(self.address, self.size)
+            self._view = None  # the memory may be freed now
 
     def __enter__(self) -> Registration:
         return self

@@ -114,6 +114,19 @@ class Registration(MemoryCase):
         buffer.clear()
         self.assertIsNone(rma.query(WORLD, RANK, address))
 
+    def test_the_memory_is_freed_after_the_registration_ends(self):
+        registered = []
+
+        class Watched(numpy.ndarray):
+            def __del__(self):
+                registered.append(rma.query(WORLD, RANK, address) is not None)
+
+        registration = rma.register(numpy.zeros(100).view(Watched))
+        address = registration.address
+        registered.clear()  # of views that have been dropped meanwhile
+        registration.deregister()
+        self.assertEqual(registered, [False])
+
     def test_wrong_memory(self):
         with self.assertRaises(rma.Error) as raised:
             rma.register(numpy.zeros(0))
