@@ -38,6 +38,7 @@ class _Array(_core.Block):
         """An array of the memory from byte `offset` on; by default of all the rest. The array keeps the memory from
         being freed."""
         kind = numpy.dtype(dtype)
+        offset = operator.index(offset)
         extents = shape_of(kind, self.size - offset, shape)
         # Unlike numpy.ndarray(), frombuffer() does not release the buffer at once.
         array = numpy.frombuffer(cast(Any, self), kind, int(numpy.prod(extents)), offset)
@@ -55,6 +56,7 @@ class Memory(_Array):
     def at(self, rank: int, dtype: Any = "u1", shape: Any = None, offset: int = 0) -> RemoteArray:
         """The memory of a rank as a target, from byte `offset` on. The default shape is that of the own memory."""
         kind = numpy.dtype(dtype)
+        offset = operator.index(offset)
         address = 0 if rank == MPI.PROC_NULL else self.bases[rank] + offset
         return RemoteArray(rank, address, kind, shape_of(kind, self.size - offset, shape))
 

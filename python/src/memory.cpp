@@ -112,15 +112,15 @@ py::object allocate_local(MPI_Aint size, py::object const& info) {
 
 void free_local(py::object const& memory) { check(MPIX_RMA_Free_local(release_base(memory))); }
 
-void register_memory(py::int_ const& base, MPI_Aint size, py::object const& info) {
+void register_memory(py::object const& base, MPI_Aint size, py::object const& info) {
   check(MPIX_RMA_Register(address_of(base.ptr()), size, info_of(info.ptr())));
 }
 
-void deregister(py::int_ const& base, MPI_Aint size) {
+void deregister(py::object const& base, MPI_Aint size) {
   check(MPIX_RMA_Deregister(address_of(base.ptr()), size));
 }
 
-py::object query(py::object const& communicator, int rank, py::int_ const& address) {
+py::object query(py::object const& communicator, int rank, py::object const& address) {
   int flag = 0;
   void* base = nullptr;
   MPI_Aint size = 0;

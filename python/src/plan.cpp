@@ -51,7 +51,7 @@ class Plan {
     if (plan_ != MPIX_RMA_PLAN_NULL && mpi_is_usable()) MPIX_RMA_Plan_free(&plan_);
   }
 
-  py::object issue(py::object const& origin, py::int_ const& address, Returns returns) {
+  py::object issue(py::object const& origin, py::object const& address, Returns returns) {
     Buffer const buffer = buffer_of(origin.ptr(), is_get_ ? Access::write : Access::read);
     if (!buffer.contiguous) throw py::type_error("the origin of a plan is an array without gaps");
     int item = 0;
@@ -119,13 +119,13 @@ void define_plans(py::module_& module) {
            py::arg("comm"))
       .def(
           "issue",
-          [](Plan& plan, py::object const& origin, py::int_ const& address) {
+          [](Plan& plan, py::object const& origin, py::object const& address) {
             return plan.issue(origin, address, Returns::nothing);
           },
           py::arg("origin"), py::arg("address"), "Issues a transfer.")
       .def(
           "rissue",
-          [](Plan& plan, py::object const& origin, py::int_ const& address) {
+          [](Plan& plan, py::object const& origin, py::object const& address) {
             return plan.issue(origin, address, Returns::request);
           },
           py::arg("origin"), py::arg("address"), "Issues a transfer, and returns its request.")

@@ -46,6 +46,24 @@ std::vector<Py_ssize_t> numbers(py::handle tuple) {
   return found;
 }
 
+py::tuple tuple_of(std::vector<Py_ssize_t> const& found) {
+  py::tuple result(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) result[i] = found[i];
+  return result;
+}
+
+/// The extents of a shape: an integer, or a sequence of integers, of Python or NumPy.
+std::vector<Py_ssize_t> extents_of(PyObject* shape) {
+  if (shape == nullptr) return {};
+  if (PyIndex_Check(shape) != 0) {  // NumPy's arrays pass, too, but have a number only if they have no dimension
+    if (PyObject* const extent = PyNumber_Index(shape); extent != nullptr)
+      return numbers(py::make_tuple(py::reinterpret_steal<py::object>(extent)));
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) raise_set();
+    PyErr_Clear();
+  }
+  return numbers(py::tuple(py::reinterpret_borrow<py::object>(shape)));
+}
+
 void set_elements(TargetState& state, py::object const& dtype) {
   state.dtype = py::module_::import("numpy").attr("dtype")(dtype);
   auto const item_size = state.dtype.attr("itemsize").cast<Py_ssize_t>();
@@ -54,6 +72,7 @@ void set_elements(TargetState& state, py::object const& dtype) {
     if (extent < 0) throw py::value_error("the shape has a negative extent");
   if (state.strides.is_none()) state.strides = c_order_strides(shape, item_size);
   std::vector<Py_ssize_t> const strides = numbers(state.strides);
+  state.strides = tuple_of(strides);
   if (strides.size() != shape.size()) throw py::value_error("shape and strides have different lengths");
   Element const element = element_of_dtype(state.dtype);
   Strides const places{shape, strides, item_size};
@@ -88,9 +107,7 @@ void initialise(TargetState& state, PyObject* args, PyObject* keywords) {
   state.target.rank = rank_of(rank);
   state.target.address = address_of(address);
   state.strides = py::reinterpret_borrow<py::object>(strides);
-  state.shape = shape == nullptr           ? py::tuple(0)
-                : PyLong_Check(shape) != 0 ? py::make_tuple(py::handle(shape))
-                                           : py::tuple(py::reinterpret_borrow<py::object>(shape));
+  state.shape = tuple_of(extents_of(shape));
   if (dtype != nullptr && is_datatype(dtype)) {
     set_datatype(state, py::reinterpret_borrow<py::object>(dtype));
   } else {
@@ -185,7 +202,8 @@ Target target_of(PyObject* object, Buffer const& origin) {
 }
 
 void* address_of(PyObject* object) {
-  void* const address = PyLong_AsVoidPtr(object);
+  py::object const number = owned(PyNumber_Index(object));
+  void* const address = PyLong_AsVoidPtr(number.ptr());
   if (address == nullptr && PyErr_Occurred() != nullptr) raise_set();
   return address;
 }

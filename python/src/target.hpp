@@ -25,7 +25,7 @@ Target target_of(PyObject* object, Buffer const& origin);
 /// A Target, or a tuple (rank, address) without elements.
 Target target_of(PyObject* object);
 
-/// Returns the address that a Python int holds.
+/// Returns the address that an integer of Python or NumPy holds.
 void* address_of(PyObject* object);
 int rank_of(PyObject* object);
 

@@ -71,6 +71,24 @@ class Transfer(MemoryCase):
         self.finish()
         self.assertEqual(self.own[3], 1.5)
 
+    def test_integers_of_numpy(self):
+        address = numpy.uint64(self.memory.bases[NEXT])
+        rma.put(numpy.array([1.5]), (numpy.int32(NEXT), address), WORLD)
+        rma.put(numpy.array([2.5, 3.5]), self.memory.at(NEXT, "d", numpy.int64(2), numpy.int32(8)), WORLD)
+        rma.Plan(rma.Op.PUT, "d", NEXT, "d", WORLD).issue(numpy.array([4.5]), address + numpy.uint64(24))
+        self.finish()
+        self.assert_same(self.own[:4], [1.5, 2.5, 3.5, 4.5])
+        self.assertEqual(rma.query(WORLD, NEXT, address).base, address)
+        for shape in (numpy.array(6), numpy.array([2, 3]), (numpy.int8(6),)):
+            target = self.memory.at(NEXT, "d", shape)
+            self.assertEqual(target.size, 6)
+            self.assertEqual({type(extent) for extent in target.shape + target.strides}, {int})
+        for wrong in (1.0, "1", None):
+            with self.assertRaises(TypeError):
+                self.memory.at(NEXT, "d", 1, wrong)
+            with self.assertRaises(TypeError):
+                rma.put(numpy.array([1.5]), (NEXT, wrong), WORLD)
+
     def test_null_process(self):
         rma.put(numpy.ones(100), self.memory.at(MPI.PROC_NULL, "d"), WORLD)
         request = rma.rput(numpy.ones(1), (MPI.PROC_NULL, 0), WORLD)
