@@ -50,9 +50,18 @@ void fill_datatypes() {
 
 [[noreturn]] void raise_type(std::string const& text) { throw py::type_error(text); }
 
+/// Whether items, or fields of them, have the other byte order. NumPy's `isnative` does not see arrays in records.
+bool is_foreign(PyArray_Descr* descr) {
+  if (!PyArray_ISNBO(descr->byteorder)) return true;
+  if (descr->type_num != NPY_VOID) [[likely]]
+    return false;
+  py::handle const dtype(reinterpret_cast<PyObject*>(descr));
+  return !dtype.equal(dtype.attr("newbyteorder")("="));
+}
+
 Element element_of(PyArray_Descr* descr) {
-  if (!PyArray_ISNBO(descr->byteorder))
-    raise_type("the array has the byte order of other machines: byteswap it");
+  if (is_foreign(descr))
+    raise_type("the array, or a field of it, has the byte order of other machines: byteswap it");
   if (PyDataType_REFCHK(descr)) raise_type("the array holds Python objects, which have no meaning elsewhere");
   auto const number = static_cast<std::size_t>(descr->type_num);
   if (number < datatypes.size() && datatypes[number] != MPI_DATATYPE_NULL) return {datatypes[number], 1};
@@ -112,11 +121,12 @@ void refuse_device(PyObject* object) {
                " is in the memory of a device, which MPIX_RMA does not reach: copy it to the host first");
 }
 
-Element element_of_format(char const* format, Py_ssize_t item_size) {
+Element element_of_view(py::handle view) {
+  Py_buffer const& exported = *PyMemoryView_GET_BUFFER(view.ptr());
+  char const* const format = exported.format;
   if (format == nullptr || std::strcmp(format, "B") == 0 || std::strcmp(format, "c") == 0)
-    return {MPI_BYTE, static_cast<int>(item_size)};
-  py::object const dtype = py::module_::import("numpy").attr("dtype")(format);
-  return element_of_dtype(dtype);
+    return {MPI_BYTE, static_cast<int>(exported.itemsize)};
+  return element_of_dtype(py::module_::import("mpix_rma._values").attr("dtype_of")(view));
 }
 
 Buffer buffer_of_exporter(PyObject* object, Access access) {
@@ -126,10 +136,10 @@ Buffer buffer_of_exporter(PyObject* object, Access access) {
   Buffer buffer;
   buffer.address = exported.buf;
   buffer.owner = view.ptr();
-  buffer.holder = std::move(view);
   auto const dimensions = static_cast<std::size_t>(exported.ndim);
-  describe(buffer, element_of_format(exported.format, exported.itemsize),
+  describe(buffer, element_of_view(view),
            {{exported.shape, dimensions}, {exported.strides, dimensions}, exported.itemsize});
+  buffer.holder = std::move(view);
   return buffer;
 }
 

@@ -33,12 +33,12 @@ void import_numpy();
  * count, datatype), as mpi4py has it; an array of another library by __dlpack__
  * @param access  write for results
  *
- * Raises TypeError for other objects, for items that are Python objects or have the other byte order, and for
- * memory of a device; ValueError for a read-only result, and for a buffer that is shorter than the count.
+ * Raises TypeError for other objects, for items that are Python objects, have the other byte order or a format
+ * that NumPy does not know, and for memory of a device; ValueError for a read-only result, and for a buffer that is shorter than the count.
  */
 Buffer buffer_of(PyObject* object, Access access);
 
-/// The element of NumPy's dtype. TypeError for Python objects and for the other byte order.
+/// The element of NumPy's dtype. TypeError for Python objects and for the other byte order, also in records.
 Element element_of_dtype(py::handle dtype);
 
 /// A number as a buffer of one element, converted to `dtype` by NumPy's rules. ValueError if `dtype` is an

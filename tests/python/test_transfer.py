@@ -1,5 +1,6 @@
 """put, get, accumulate, xfer, and the buffers they take."""
 import array
+import ctypes
 import unittest
 
 import mpix_rma as rma
@@ -127,6 +128,43 @@ class Buffers(MemoryCase):
     def test_memoryview_with_gaps(self):
         rma.put(memoryview(b"abcdef")[::2], self.memory.at(NEXT, "u1", 3), WORLD)
         self.assertEqual(self.read(3), b"ace")
+
+    def test_formats_that_are_no_names_of_dtypes(self):
+        class Record(ctypes.Structure):
+            _fields_ = [("number", ctypes.c_int), ("value", ctypes.c_double)]
+
+        complexes = numpy.array([1 + 2j, 3])
+        records = numpy.array([(1, 2.5), (3, 4.5)], "i4,f8")
+        for origin, expected in ((memoryview(complexes), complexes), (memoryview(records), records),
+                                 (memoryview(numpy.array(["abc", "de"], "S3")), b"abcde\0"),
+                                 (memoryview(numpy.array(["ab"])), numpy.array(["ab"])),
+                                 ((Record * 2)((1, 2.5), (3, 4.5)), records.astype(numpy.dtype("i4,f8", align=True))),
+                                 ((ctypes.c_longdouble * 1)(1.5), numpy.array([1.5], "g"))):
+            with self.subTest(format=memoryview(origin).format):
+                rma.put(origin, (NEXT, self.memory.bases[NEXT]), WORLD)
+                self.finish()
+                if isinstance(expected, numpy.ndarray):
+                    self.assert_same(self.memory.array(expected.dtype, expected.shape), expected)
+                else:
+                    self.assertEqual(self.read(len(expected)), expected)
+                WORLD.Barrier()
+        rma.put(memoryview(complexes), self.memory.at(NEXT, "D", 2), WORLD)
+        with self.assertRaisesRegex(TypeError, "different types"):
+            rma.put(memoryview(complexes), self.next[:4], WORLD)
+        with self.assertRaisesRegex(TypeError, "items of the format '<u' have no datatype"):
+            rma.put((ctypes.c_wchar * 2)("a", "b"), (NEXT, self.memory.bases[NEXT]), WORLD)
+
+    def test_records_of_the_other_byte_order_are_refused(self):
+        address = (NEXT, self.memory.bases[NEXT])
+        swapped = numpy.dtype("i8").newbyteorder()
+        for kind in ([("a", swapped)], [("a", "i4"), ("b", [("c", swapped)])], [("a", swapped, 3)]):
+            with self.assertRaisesRegex(TypeError, "byte order"):
+                rma.put(numpy.zeros(1, kind), address, WORLD)
+            with self.assertRaisesRegex(TypeError, "byte order"):
+                self.memory.at(NEXT, kind, 1)
+            with self.assertRaisesRegex(TypeError, "byte order"):
+                rma.put(memoryview(numpy.zeros(1, kind)), address, WORLD)
+        rma.put(numpy.zeros(1, [("a", "i8", 3), ("b", "U2")]), address, WORLD)
 
     def test_scalar_of_numpy(self):
         rma.put(numpy.float64(2.5), self.next[0], WORLD)
