@@ -24,3 +24,32 @@ def dtype_of(view: memoryview) -> numpy.dtype[Any]:
     except (TypeError, ValueError):
         pass
     raise TypeError(f"items of the format {view.format!r} have no datatype: pass a NumPy array")
+
+
+def _beyond(array: numpy.ndarray[Any, Any], value: Any) -> bool:
+    """Whether `array`, which NumPy has converted from the value, is another number, not just a rounded one."""
+    if array.dtype.kind in "biu":  # NumPy drops the fraction, or the high bits, of a Python number without an error
+        return not numpy.array_equal(array, numpy.asarray(value))
+    if array.dtype.kind in "fc" and not numpy.isfinite(array).all():
+        return bool(numpy.isfinite(numpy.asarray(value, "G")).all())
+    return False
+
+
+def number(value: Any, dtype: Any) -> numpy.ndarray[Any, Any]:
+    """A number as an array of one element. ValueError if `dtype` cannot hold it, or if there is not one number."""
+    kind = numpy.dtype(dtype)
+    try:
+        with numpy.errstate(over="ignore"):
+            array = numpy.array(value, kind)
+        beyond = _beyond(array, value)
+    except OverflowError:
+        beyond = True
+    except TypeError:
+        if not isinstance(value, complex):
+            raise
+        beyond = True
+    if beyond:
+        raise ValueError(f"{value!r} is no value of {kind}")
+    if array.size != 1:
+        raise ValueError(f"{value!r} is not one number")
+    return array

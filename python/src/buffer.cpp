@@ -218,14 +218,7 @@ Buffer buffer_of(PyObject* object, Access access) {
 }
 
 Buffer converted_scalar(PyObject* value, py::handle dtype) {
-  py::module_ const numpy = py::module_::import("numpy");
-  py::object array = numpy.attr("array")(py::handle(value), dtype);
-  // NumPy drops the fraction, or the high bits, of a Python number without an error.
-  auto const kind = array.attr("dtype").attr("kind").cast<std::string>();
-  if ((kind == "i" || kind == "u" || kind == "b") &&
-      !numpy.attr("array_equal")(array, numpy.attr("asarray")(py::handle(value))).cast<bool>())
-    throw py::value_error(py::repr(value).cast<std::string>() + " is no value of " +
-                          py::str(array.attr("dtype")).cast<std::string>());
+  py::object array = py::module_::import("mpix_rma._values").attr("number")(py::handle(value), dtype);
   Buffer buffer = buffer_of_array(reinterpret_cast<PyArrayObject*>(array.ptr()), Access::read);
   buffer.holder = std::move(array);
   return buffer;

@@ -41,8 +41,8 @@ Buffer buffer_of(PyObject* object, Access access);
 /// The element of NumPy's dtype. TypeError for Python objects and for the other byte order, also in records.
 Element element_of_dtype(py::handle dtype);
 
-/// A number as a buffer of one element, converted to `dtype` by NumPy's rules. ValueError if `dtype` is an
-/// integer type or bool that cannot hold the number.
+/// A number as a buffer of one element, converted to `dtype` by NumPy's rules. ValueError if there is not one
+/// number, or if `dtype` cannot hold it: floating types round numbers, but not to infinity.
 Buffer converted_scalar(PyObject* value, py::handle dtype);
 
 }  // namespace mpixrma::python

@@ -1,4 +1,6 @@
 """Read-modify-writes."""
+import warnings
+
 import mpix_rma as rma
 import numpy
 from mpi4py import MPI
@@ -92,11 +94,22 @@ class Rmw(MemoryCase):
     def test_numbers_that_the_type_cannot_hold_are_refused(self):
         with self.assertRaisesRegex(ValueError, "1.9 is no value of int64"):
             rma.rmw(rma.Rmw.SUM, 1.9, self.memory.at(NEXT, "i8", 1), WORLD)
-        with self.assertRaises((ValueError, OverflowError)):
-            rma.rmw(rma.Rmw.SUM, 300, self.memory.at(NEXT, "u1", 1), WORLD)
+        for value, kind, name in ((300, "u1", "uint8"), (2**63, "i8", "int64"), (-1, "u8", "uint64"),
+                                  (float("inf"), "i8", "int64"), (1e300, "f4", "float32"),
+                                  (10**400, "f8", "float64"), (1e300j, "F", "complex64"), (1j, "f8", "float64")):
+            with self.subTest(value=value), warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy, about 300 and -1
+                with self.assertRaisesRegex(ValueError, f"is no value of {name}"):
+                    rma.rmw(rma.Rmw.SUM, value, self.memory.at(NEXT, kind, 1), WORLD)
+        for scale in (numpy.array([]), numpy.array([2.0, 3.0])):
+            with self.assertRaisesRegex(ValueError, "is not one number"):
+                rma.accumulate(numpy.ones(2), self.memory.at(NEXT, "d", 2), WORLD, scale=scale)
+            with self.assertRaisesRegex(ValueError, "is not one number"):
+                rma.Plan(rma.Op.ACCUMULATE, "d", NEXT, "d", WORLD, scale=scale)
         with self.assertRaisesRegex(ValueError, "2.7 is no value of int64"):
             rma.accumulate(numpy.ones(1, "i8"), self.memory.at(NEXT, "i8", 1), WORLD, scale=2.7)
-        rma.rmw(rma.Rmw.SUM, 0.1, self.memory.at(NEXT, "f4", 1), WORLD)
+        for value in (0.1, float("inf"), float("nan"), 2**53 + 1):
+            rma.rmw(rma.Rmw.SUM, value, self.memory.at(NEXT, "f4", 1), WORLD)
         with self.assertRaises(rma.Error) as raised:
             rma.rmw(rma.Op.PUT, 1, self.memory.at(NEXT, "i8", ()), WORLD)
         self.assertEqual(raised.exception.error_class, MPI.ERR_OP)
