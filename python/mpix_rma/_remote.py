@@ -92,4 +92,8 @@ def compare_and_swap(target: RemoteArray, expected: Any, desired: Any, comm: MPI
 
 def shape_of(dtype: numpy.dtype[Any], size: int, shape: Optional[Any]) -> Any:
     """The shape that was given, or that of `size` bytes."""
-    return (size // dtype.itemsize,) if shape is None else shape
+    if shape is not None:
+        return shape
+    if dtype.itemsize == 0:
+        raise ValueError(f"the items of {dtype!r} have no bytes: name their size, such as S8, or pass a shape")
+    return (size // dtype.itemsize,)

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "handles.hpp"
@@ -143,12 +144,24 @@ Buffer buffer_of_exporter(PyObject* object, Access access) {
   return buffer;
 }
 
-/// The bytes from the first element's address that `count` of the datatype reach.
+MPI_Count count_of(py::object const& given) {
+  int overflow = 0;
+  long long const count = PyLong_AsLongLongAndOverflow(owned(PyNumber_Index(given.ptr())).ptr(), &overflow);
+  if (overflow != 0) throw py::value_error("the count is too large");
+  return count;
+}
+
+/// The bytes from the first element's address that `count` of the datatype reach; the largest number if they are
+/// more than that.
 MPI_Count spanned_bytes(MPI_Datatype datatype, MPI_Count count) {
   MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   check(MPI_Type_get_extent_x(datatype, &lower, &extent));
   check(MPI_Type_get_true_extent_x(datatype, &true_lower, &true_extent));
-  return count <= 0 ? 0 : (count - 1) * extent + true_lower + true_extent;
+  if (count <= 0) return 0;
+  MPI_Count bytes = 0;
+  bool const overflow = __builtin_mul_overflow(count - 1, extent, &bytes) ||
+                        __builtin_add_overflow(bytes, true_lower + true_extent, &bytes);
+  return overflow ? std::numeric_limits<MPI_Count>::max() : bytes;
 }
 
 /// As mpi4py: (buffer, datatype) or (buffer, count, datatype); None is MPI_BOTTOM.
@@ -170,7 +183,7 @@ Buffer buffer_of_sequence(py::sequence const& given, Access access) {
   buffer.datatype = datatype_of(kind.ptr());
   buffer.element = MPI_DATATYPE_NULL;
   if (length == 3) {
-    buffer.count = py::int_(given[1]).cast<MPI_Count>();
+    buffer.count = count_of(given[1]);
   } else {
     MPI_Count lower = 0, extent = 0;
     check(MPI_Type_get_extent_x(buffer.datatype, &lower, &extent));

@@ -90,9 +90,7 @@ int call_rmw2(Rmw const& rmw, MPI_Request* request, MPI_Comm* communicator, Keyw
 template <int Operands>
 PyObject* rmw(PyObject* const* values, Keywords const& keywords, Returns returns) {
   Rmw rmw;
-  long const op = PyLong_AsLong(values[0]);
-  if (op == -1 && PyErr_Occurred() != nullptr) raise_set();
-  rmw.op = static_cast<int>(op);
+  rmw.op = operation_of(values[0]);
   rmw.target = target_of(values[1 + Operands]);
   rmw.operand = elements_of(values[1], Access::read, rmw.target);
   if constexpr (Operands == 2) rmw.operand2 = elements_of(values[2], Access::read, rmw.target);

@@ -218,4 +218,13 @@ int rank_of(PyObject* object) {
   return static_cast<int>(rank);
 }
 
+int operation_of(PyObject* object) {
+  int overflow = 0;
+  long const operation = PyLong_AsLongAndOverflow(object, &overflow);
+  if (operation == -1 && PyErr_Occurred() != nullptr) raise_set();
+  if (overflow != 0 || operation > INT_MAX || operation < INT_MIN)
+    throw py::value_error("the number is none of an operation");
+  return static_cast<int>(operation);
+}
+
 }  // namespace mpixrma::python

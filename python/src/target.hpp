@@ -28,5 +28,7 @@ Target target_of(PyObject* object);
 /// Returns the address that an integer of Python or NumPy holds.
 void* address_of(PyObject* object);
 int rank_of(PyObject* object);
+/// Returns the number of an operation, known or not. ValueError beyond int.
+int operation_of(PyObject* object);
 
 }  // namespace mpixrma::python

@@ -66,10 +66,9 @@ PyObject* xfer_method(PyObject*, PyObject* const* values, Py_ssize_t count, PyOb
     char const* const name = Result == Returns::request ? "rxfer" : "xfer";
     Arguments const arguments{values, count, names};
     arguments.require(4, name);
-    long const op = PyLong_AsLong(values[0]);
-    if (op == -1 && PyErr_Occurred() != nullptr) raise_set();
+    auto const op = static_cast<MPIX_RMA_Op>(operation_of(values[0]));
     Keywords keywords = parse_keywords(arguments, accepts_request | accepts_operation, name);
-    return transfer({static_cast<MPIX_RMA_Op>(op), name, Result}, values + 1, keywords);
+    return transfer({op, name, Result}, values + 1, keywords);
   });
 }
 

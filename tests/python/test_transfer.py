@@ -66,6 +66,11 @@ class Transfer(MemoryCase):
         with self.assertRaises(rma.Error) as raised:
             rma.xfer(99, data, self.next[:3], WORLD)
         self.assertEqual(raised.exception.error_class, MPI.ERR_OP)
+        for beyond in (2**32 + rma.Op.PUT, 2**70):
+            with self.assertRaisesRegex(ValueError, "none of an operation"):
+                rma.xfer(beyond, data, self.next[:3], WORLD)
+            with self.assertRaisesRegex(ValueError, "none of an operation"):
+                rma.rmw(beyond, data, self.next[:3], WORLD)
 
     def test_address_as_target(self):
         rma.put(numpy.array([1.5]), (NEXT, self.memory.bases[NEXT] + 24), WORLD)
@@ -195,6 +200,21 @@ class Buffers(MemoryCase):
     def test_short_buffer_is_refused(self):
         with self.assertRaisesRegex(ValueError, "24 bytes, and the datatype reaches to 32"):
             rma.put([numpy.zeros(3), 4, MPI.DOUBLE], (NEXT, self.memory.bases[NEXT]), WORLD)
+
+    def test_wrong_counts_are_refused(self):
+        address = (NEXT, self.memory.bases[NEXT])
+        with self.assertRaisesRegex(TypeError, "float"):
+            rma.put([numpy.zeros(5), 2.5, MPI.DOUBLE], address, WORLD)
+        with self.assertRaisesRegex(ValueError, "the count is too large"):
+            rma.put([numpy.zeros(5), 2**64, MPI.DOUBLE], address, WORLD)
+        with self.assertRaisesRegex(ValueError, "40 bytes, and the datatype reaches to 9223372036854775807"):
+            rma.put([numpy.zeros(5), 2**61 + 1, MPI.DOUBLE], address, WORLD)
+        rma.put([numpy.zeros(5), numpy.int64(5), MPI.DOUBLE], address, WORLD)
+
+    def test_items_without_bytes_need_a_shape(self):
+        for call in (lambda: self.memory.at(NEXT, "S"), lambda: self.memory.array("S")):
+            with self.assertRaisesRegex(ValueError, "have no bytes"):
+                call()
 
     def test_read_only_result_is_refused(self):
         data = numpy.zeros(3)
