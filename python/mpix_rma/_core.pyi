@@ -87,8 +87,8 @@ class Block:
     def __buffer__(self, flags: int) -> memoryview: ...
 
 class Plan:
-    def __init__(self, op: int, origin_datatype: Any, target_rank: int, target_datatype: Any, comm: MPI.Comm, *,
-                 scale: Any = ..., atomicity: bool = ..., ordering: bool = ..., blocking: bool = ...,
+    def __init__(self, operation: int, origin_datatype: Any, target_rank: int, target_datatype: Any, comm: MPI.Comm,
+                 /, *, op: Optional[MPI.Op] = ..., scale: Any = ..., atomicity: bool = ..., ordering: bool = ..., blocking: bool = ...,
                  remote_completion: bool = ..., origin_communicatable: bool = ..., target_communicatable: bool = ...,
                  notify: Optional[int] = ...) -> None: ...
     def issue(self, origin: Any, address: int) -> None: ...
@@ -120,11 +120,13 @@ def raccumulate(origin: Any, target: _Target, comm: MPI.Comm, *, op: Optional[MP
                 atomicity: bool = ..., ordering: bool = ..., blocking: bool = ..., remote_completion: bool = ...,
                 origin_communicatable: bool = ..., target_communicatable: bool = ...,
                 notify: Optional[int] = ...) -> Request: ...
-def xfer(op: int, origin: Any, target: _Target, comm: MPI.Comm, *, request: Optional[RequestObject] = ...,
+def xfer(operation: int, origin: Any, target: _Target, comm: MPI.Comm, *,
+         request: Optional[RequestObject] = ..., op: Optional[MPI.Op] = ..., scale: Any = ...,
          atomicity: bool = ..., ordering: bool = ..., blocking: bool = ..., remote_completion: bool = ...,
          origin_communicatable: bool = ..., target_communicatable: bool = ...,
          notify: Optional[int] = ...) -> Optional[Request]: ...
-def rxfer(op: int, origin: Any, target: _Target, comm: MPI.Comm, *,
+def rxfer(operation: int, origin: Any, target: _Target, comm: MPI.Comm, *,
+          op: Optional[MPI.Op] = ..., scale: Any = ...,
           atomicity: bool = ..., ordering: bool = ..., blocking: bool = ..., remote_completion: bool = ...,
           origin_communicatable: bool = ..., target_communicatable: bool = ...,
           notify: Optional[int] = ...) -> Request: ...

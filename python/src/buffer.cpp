@@ -3,10 +3,12 @@
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "handles.hpp"
 
@@ -24,6 +26,16 @@ MPI_Datatype signed_of_size(std::size_t size) {
 MPI_Datatype unsigned_of_size(std::size_t size) {
   return size == 8 ? MPI_UINT64_T : size == 4 ? MPI_UINT32_T : size == 2 ? MPI_UINT16_T : MPI_UINT8_T;
 }
+
+MPI_Datatype floating_of_size(std::size_t size) {
+  return size == 4 ? MPI_FLOAT : size == 8 ? MPI_DOUBLE : MPI_LONG_DOUBLE;
+}
+
+MPI_Datatype complex_of_size(std::size_t size) {
+  return size == 8 ? MPI_C_FLOAT_COMPLEX : size == 16 ? MPI_C_DOUBLE_COMPLEX : MPI_C_LONG_DOUBLE_COMPLEX;
+}
+
+MPI_Datatype bool_of_size(std::size_t) { return MPI_C_BOOL; }
 
 /// Types of the same kind and size, such as `long` and `long long`, have one datatype.
 void fill_datatypes() {
@@ -51,7 +63,8 @@ void fill_datatypes() {
 
 [[noreturn]] void raise_type(std::string const& text) { throw py::type_error(text); }
 
-/// Whether items, or fields of them, have the other byte order. NumPy's `isnative` does not see arrays in records.
+/// Whether items, or fields of them, have the other byte order. NumPy's `isnative` does not see arrays in
+/// records.
 bool is_foreign(PyArray_Descr* descr) {
   if (!PyArray_ISNBO(descr->byteorder)) return true;
   if (descr->type_num != NPY_VOID) [[likely]]
@@ -151,8 +164,8 @@ MPI_Count count_of(py::object const& given) {
   return count;
 }
 
-/// The bytes from the first element's address that `count` of the datatype reach; the largest number if they are
-/// more than that.
+/// The bytes from the first element's address that `count` of the datatype reach; the largest number if they
+/// are more than that.
 MPI_Count spanned_bytes(MPI_Datatype datatype, MPI_Count count) {
   MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   check(MPI_Type_get_extent_x(datatype, &lower, &extent));
@@ -211,6 +224,33 @@ Element element_of_dtype(py::handle dtype) {
   if (PyArray_DescrConverter(dtype.ptr(), &descr) == NPY_FAIL) raise_set();
   py::object const holder = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(descr));
   return element_of(descr);
+}
+
+MPI_Datatype element_of_datatype(MPI_Datatype datatype) {
+  struct Kind {
+    MPI_Datatype (*of_size)(std::size_t);
+    std::vector<MPI_Datatype> datatypes;
+  };
+  // Without the quadruple precision of Fortran, which differs from a long double of the same size.
+  static Kind const kinds[] = {
+      {&signed_of_size,
+       {MPI_SIGNED_CHAR, MPI_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_AINT, MPI_OFFSET,
+        MPI_COUNT, MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8}},
+      {&unsigned_of_size,
+       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG}},
+      {&floating_of_size, {MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_DOUBLE_PRECISION}},
+      {&complex_of_size,
+       {MPI_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX,
+        MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX}},
+      {&bool_of_size, {MPI_CXX_BOOL}},
+  };
+  for (Kind const& kind : kinds) {
+    if (std::ranges::find(kind.datatypes, datatype) == kind.datatypes.end()) continue;
+    int size = 0;
+    check(MPI_Type_size(datatype, &size));
+    return kind.of_size(static_cast<std::size_t>(size));
+  }
+  return datatype;
 }
 
 Buffer buffer_of(PyObject* object, Access access) {

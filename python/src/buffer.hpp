@@ -33,13 +33,18 @@ void import_numpy();
  * count, datatype), as mpi4py has it; an array of another library by __dlpack__
  * @param access  write for results
  *
- * Raises TypeError for other objects, for items that are Python objects, have the other byte order or a format
- * that NumPy does not know, and for memory of a device; ValueError for a read-only result, and for a buffer that is shorter than the count.
+ * Raises TypeError for other objects, for items that are Python objects, have the other byte order or a
+ * format that NumPy does not know, and for memory of a device; ValueError for a read-only result, and for a
+ * buffer that is shorter than the count.
  */
 Buffer buffer_of(PyObject* object, Access access);
 
 /// The element of NumPy's dtype. TypeError for Python objects and for the other byte order, also in records.
 Element element_of_dtype(py::handle dtype);
+
+/// The datatype that elements of NumPy of the same kind and size have, as MPI_INT64_T for MPI_LONG; the
+/// datatype itself if it is none of a number, or derived.
+MPI_Datatype element_of_datatype(MPI_Datatype datatype);
 
 /// A number as a buffer of one element, converted to `dtype` by NumPy's rules. ValueError if there is not one
 /// number, or if `dtype` cannot hold it: floating types round numbers, but not to infinity.

@@ -27,6 +27,25 @@ MPI_Count size_of(MPI_Datatype datatype) {
   return size;
 }
 
+/// Bytes may have any type.
+bool is_bytes(MPI_Datatype datatype) noexcept { return datatype == MPI_BYTE || datatype == MPI_PACKED; }
+
+/// The type of a plan's elements, or MPI_DATATYPE_NULL if they are bytes or have a derived datatype.
+MPI_Datatype element_of_plan(MPI_Datatype datatype) {
+  int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
+  check(MPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner));
+  return combiner != MPI_COMBINER_NAMED || is_bytes(datatype) ? MPI_DATATYPE_NULL
+                                                              : element_of_datatype(datatype);
+}
+
+MPI_Count extent_of(MPI_Datatype datatype) {
+  MPI_Count lower = 0, extent = 0;
+  check(MPI_Type_get_extent_x(datatype, &lower, &extent));
+  if (extent <= 0)
+    throw py::value_error("the origin's datatype has an extent of no bytes, or of less than none");
+  return extent;
+}
+
 class Plan {
  public:
   Plan(int op, py::object const& origin_datatype, int target_rank, py::object const& target_datatype,
@@ -37,11 +56,12 @@ class Plan {
     MPI_Datatype const target = datatype_or_dtype(target_datatype.ptr());
     origin_size_ = size_of(origin);
     target_size_ = size_of(target);
-    MPI_Count lower = 0;
-    check(MPI_Type_get_extent_x(origin, &lower, &origin_extent_));
-    int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
-    check(MPI_Type_get_envelope(origin, &integers, &addresses, &datatypes, &combiner));
-    is_predefined_ = combiner == MPI_COMBINER_NAMED && origin != MPI_BYTE;
+    origin_extent_ = extent_of(origin);
+    origin_element_ = element_of_plan(origin);
+    MPI_Datatype const target_element = element_of_plan(target);
+    if (origin_element_ != target_element && origin_element_ != MPI_DATATYPE_NULL &&
+        target_element != MPI_DATATYPE_NULL)
+      throw py::type_error("origin and target have elements of different types");
     check(MPIX_RMA_Plan_create(static_cast<MPIX_RMA_Op>(op), origin, rank_, target, *comm(),
                                keywords.argument(), &plan_));
   }
@@ -56,7 +76,8 @@ class Plan {
     if (!buffer.contiguous) throw py::type_error("the origin of a plan is an array without gaps");
     int item = 0;
     check(MPI_Type_size(buffer.datatype, &item));
-    if (is_predefined_ && buffer.element != MPI_BYTE && item != origin_size_)
+    if (buffer.datatype != origin_element_ && origin_element_ != MPI_DATATYPE_NULL &&
+        !is_bytes(buffer.datatype) && element_of_datatype(buffer.datatype) != origin_element_)
       throw py::type_error("the origin has elements of another type than the plan");
     MPI_Count const bytes = buffer.count * item;
     if (bytes % origin_extent_ != 0)
@@ -83,7 +104,7 @@ class Plan {
   int rank_;
   bool is_get_;
   bool blocking_ = false;
-  bool is_predefined_ = false;  ///< the datatype at the origin; not if it is MPI_BYTE
+  MPI_Datatype origin_element_ = MPI_DATATYPE_NULL;  ///< of element_of_plan()
   MPI_Count origin_size_ = 0, origin_extent_ = 0, target_size_ = 0;
   MPIX_RMA_Plan plan_ = MPIX_RMA_PLAN_NULL;
 };
@@ -102,7 +123,7 @@ Keywords keywords_of(py::kwargs const& given) {
 
 void define_plans(py::module_& module) {
   py::class_<Plan>(module, "Plan", "The arguments of a series of transfers, checked once.")
-      .def(py::init([](int op, py::object const& origin_datatype, int target_rank,
+      .def(py::init([](int operation, py::object const& origin_datatype, int target_rank,
                        py::object const& target_datatype, py::object communicator,
                        py::kwargs const& attributes) {
              Keywords keywords = keywords_of(attributes);
@@ -112,11 +133,12 @@ void define_plans(py::module_& module) {
                keywords.attributes.accumulate_scale = scale.address;
                keywords.attributes.set |= MPIX_RMA_ATTR_ACCUMULATE_SCALE;
              }
-             return std::make_unique<Plan>(op, origin_datatype, target_rank, target_datatype,
+             return std::make_unique<Plan>(operation, origin_datatype, target_rank, target_datatype,
                                            std::move(communicator), keywords);
            }),
-           py::arg("op"), py::arg("origin_datatype"), py::arg("target_rank"), py::arg("target_datatype"),
-           py::arg("comm"))
+           py::arg("operation"), py::arg("origin_datatype"), py::arg("target_rank"),
+           py::arg("target_datatype"), py::arg("comm"),
+           py::pos_only())  // `op` is also the name of an attribute
       .def(
           "issue",
           [](Plan& plan, py::object const& origin, py::object const& address) {

@@ -55,7 +55,8 @@ py::tuple tuple_of(std::vector<Py_ssize_t> const& found) {
 /// The extents of a shape: an integer, or a sequence of integers, of Python or NumPy.
 std::vector<Py_ssize_t> extents_of(PyObject* shape) {
   if (shape == nullptr) return {};
-  if (PyIndex_Check(shape) != 0) {  // NumPy's arrays pass, too, but have a number only if they have no dimension
+  if (PyIndex_Check(shape) !=
+      0) {  // NumPy's arrays pass, too, but have a number only if they have no dimension
     if (PyObject* const extent = PyNumber_Index(shape); extent != nullptr)
       return numbers(py::make_tuple(py::reinterpret_steal<py::object>(extent)));
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) raise_set();

@@ -98,8 +98,8 @@ PyMethodDef transfer_methods[] = {
         rget_name, "rget(origin, target, comm, **attributes): get, with a request."),
     method<&transfer_method<Transfer{MPIX_RMA_ACCUMULATE, raccumulate_name, Returns::request}>>(
         raccumulate_name, "raccumulate(origin, target, comm, **attributes): accumulate, with a request."),
-    method<&xfer_method<Returns::nothing>>("xfer", "xfer(op, origin, target, comm, **attributes)"),
-    method<&xfer_method<Returns::request>>("rxfer", "rxfer(op, origin, target, comm, **attributes)"),
+    method<&xfer_method<Returns::nothing>>("xfer", "xfer(operation, origin, target, comm, **attributes)"),
+    method<&xfer_method<Returns::request>>("rxfer", "rxfer(operation, origin, target, comm, **attributes)"),
     {nullptr, nullptr, 0, nullptr},
 };
 

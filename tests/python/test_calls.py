@@ -128,6 +128,16 @@ class Plans(MemoryCase):
         with self.assertRaisesRegex(ValueError, "read-only"):
             read.issue(b"12345678", self.memory.bases[0])
 
+    def test_operation_of_an_accumulate(self):
+        self.own[:] = 50
+        WORLD.Barrier()
+        largest = rma.Plan(rma.Op.ACCUMULATE, "d", NEXT, "d", WORLD, op=MPI.MAX)
+        largest.issue(numpy.arange(100.0), self.memory.bases[NEXT])
+        self.finish()
+        self.assert_same(self.own, numpy.maximum(numpy.arange(100.0), 50))
+        with self.assertRaises(TypeError):
+            rma.Plan(operation=rma.Op.PUT, origin_datatype="d", target_rank=NEXT, target_datatype="d", comm=WORLD)
+
     def test_wrong_arguments(self):
         with self.assertRaises(rma.Error) as raised:
             rma.Plan(rma.Op.PUT, "d", SIZE, "d", WORLD)
@@ -143,6 +153,33 @@ class Plans(MemoryCase):
             doubles.issue(bytes(12), self.memory.bases[NEXT])
         with self.assertRaisesRegex(TypeError, "another type than the plan"):
             rma.Plan(rma.Op.PUT, MPI.INT, NEXT, MPI.INT, WORLD).issue(numpy.zeros(3), self.memory.bases[NEXT])
+        every_second = MPI.DOUBLE.Create_vector(1, 1, 2).Commit()
+        for origin in (numpy.zeros(3, "i8"), numpy.zeros(3, "F"), numpy.zeros(3, "u8"), [numpy.zeros(3), MPI.LONG],
+                       [numpy.zeros(3), 1, every_second]):
+            with self.assertRaisesRegex(TypeError, "another type than the plan"):
+                doubles.issue(origin, self.memory.bases[NEXT])
+        every_second.Free()
+        for kinds in (("q", "d"), (MPI.LONG, "Q"), ("F", MPI.DOUBLE)):
+            with self.assertRaisesRegex(TypeError, "different types"):
+                rma.Plan(rma.Op.PUT, kinds[0], NEXT, kinds[1], WORLD)
+
+    def test_names_of_one_type(self):
+        one = numpy.ones(1, "i8")
+        for i, (kind, origin) in enumerate((("q", one), ("l", one), (MPI.LONG, one), (MPI.LONG_LONG, one),
+                                            (MPI.INT64_T, [one, MPI.LONG]), (MPI.AINT, [one, 8, MPI.BYTE]),
+                                            (MPI.BYTE, one.tobytes()), ("q", one.tobytes()), (MPI.BYTE, one))):
+            rma.Plan(rma.Op.PUT, kind, NEXT, "q", WORLD).issue(origin, self.memory.bases[NEXT] + 8 * i)
+        rma.Plan(rma.Op.PUT, "d", NEXT, MPI.BYTE, WORLD).issue(numpy.ones(1), self.memory.bases[NEXT] + 72)
+        self.finish()
+        self.assert_same(self.memory.array("q", 9), numpy.ones(9))
+        self.assertEqual(self.own[9], 1)
+
+    def test_extents_that_are_not_positive_are_refused(self):
+        for extent in (0, -8):
+            resized = MPI.DOUBLE.Create_resized(0, extent).Commit()
+            with self.assertRaisesRegex(ValueError, "extent"):
+                rma.Plan(rma.Op.PUT, resized, NEXT, MPI.DOUBLE, WORLD)
+            resized.Free()
 
 
 class Others(MemoryCase):
