@@ -1,4 +1,5 @@
 /// Plans: the arguments of a series of transfers, checked once.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,8 +42,7 @@ MPI_Datatype element_of_plan(MPI_Datatype datatype) {
 MPI_Count extent_of(MPI_Datatype datatype) {
   MPI_Count lower = 0, extent = 0;
   check(MPI_Type_get_extent_x(datatype, &lower, &extent));
-  if (extent <= 0)
-    throw py::value_error("the origin's datatype has an extent of no bytes, or of less than none");
+  if (extent <= 0) throw py::value_error("the extent of the origin's datatype is not positive");
   return extent;
 }
 
@@ -57,6 +57,9 @@ class Plan {
     origin_size_ = size_of(origin);
     target_size_ = size_of(target);
     origin_extent_ = extent_of(origin);
+    MPI_Count true_lower = 0, true_extent = 0;
+    check(MPI_Type_get_true_extent_x(origin, &true_lower, &true_extent));
+    excess_ = std::max(true_lower + true_extent - origin_extent_, MPI_Count{0});
     origin_element_ = element_of_plan(origin);
     MPI_Datatype const target_element = element_of_plan(target);
     if (origin_element_ != target_element && origin_element_ != MPI_DATATYPE_NULL &&
@@ -83,6 +86,8 @@ class Plan {
     if (bytes % origin_extent_ != 0)
       throw py::value_error("the origin does not consist of whole elements of the plan's datatype");
     MPI_Count const origin_count = bytes / origin_extent_;
+    if (origin_count > 0 && excess_ > 0 && buffer.address != MPI_BOTTOM)
+      throw py::value_error("the last element of the plan's datatype would reach beyond the origin");
     MPI_Count const target_count = origin_count * origin_size_ / target_size_;
     void* const target = address_of(address.ptr());
     Keywords keywords;
@@ -106,6 +111,7 @@ class Plan {
   bool blocking_ = false;
   MPI_Datatype origin_element_ = MPI_DATATYPE_NULL;  ///< of element_of_plan()
   MPI_Count origin_size_ = 0, origin_extent_ = 0, target_size_ = 0;
+  MPI_Count excess_ = 0;  ///< bytes by which an element at the origin reaches beyond its extent
   MPIX_RMA_Plan plan_ = MPIX_RMA_PLAN_NULL;
 };
 

@@ -181,6 +181,21 @@ class Plans(MemoryCase):
                 rma.Plan(rma.Op.PUT, resized, NEXT, MPI.DOUBLE, WORLD)
             resized.Free()
 
+    def test_elements_beyond_the_origin_are_refused(self):
+        overlapping = MPI.DOUBLE.Create_vector(3, 1, 2).Create_resized(0, 8).Commit()
+        plan = rma.Plan(rma.Op.PUT, overlapping, NEXT, MPI.DOUBLE, WORLD)
+        with self.assertRaisesRegex(ValueError, "beyond the origin"):
+            plan.issue(numpy.zeros(8), self.memory.bases[NEXT])
+        overlapping.Free()
+
+    def test_bottom(self):
+        data = numpy.arange(3.0)
+        absolute = MPI.DOUBLE.Create_hindexed([3], [MPI.Get_address(data)]).Commit()
+        rma.Plan(rma.Op.PUT, absolute, NEXT, "d", WORLD).issue([None, 1, absolute], self.memory.bases[NEXT])
+        self.finish()
+        self.assert_same(self.own[:3], data)
+        absolute.Free()
+
 
 class Others(MemoryCase):
     def test_statistics(self):
