@@ -54,7 +54,8 @@ class Memory(_Array):
     comm: MPI.Comm
 
     def at(self, rank: int, dtype: Any = "u1", shape: Any = None, offset: int = 0) -> RemoteArray:
-        """The memory of a rank as a target, from byte `offset` on. The default shape is that of the own memory."""
+        """The memory of a rank as a target, from byte `offset` on. The default shape is that of the own memory.
+        After free() the address is the former one."""
         kind = numpy.dtype(dtype)
         offset = operator.index(offset)
         address = 0 if rank == MPI.PROC_NULL else self.bases[rank] + offset
