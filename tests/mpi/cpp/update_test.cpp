@@ -85,10 +85,12 @@ TEST_F(CppUpdates, RejectsOperandsOfDifferentLengths) {
   EXPECT_EQ(thrown([&] { mpix::rmw2<comp_swap_e>(comm_, three, two, fetched, there); }), MPI_ERR_COUNT);
   EXPECT_EQ(thrown([&] { mpix::rmw2<comp_swap_e>(comm_, two, three, mpix::none, there); }), MPI_ERR_COUNT);
   EXPECT_EQ(thrown([&] { mpix::rmw2<comp_swap_e>(comm_, three, three, fetched, there); }), MPI_SUCCESS);
+#ifndef MPICH_VERSION  // has no texts for codes of users
   EXPECT_EQ((mpix::rmw<mpix::rmw_op::sum, mpix::results>(comm_, two, three, there).message()),
             "mpix::rmw: the lengths differ: operand 2, result 3");
   EXPECT_EQ((mpix::rmw2<comp_swap_e, mpix::results>(comm_, two, three, fetched, there).message()),
             "mpix::rmw2: the lengths differ: operand 2, operand2 3, result 3");
+#endif
   complete_all();
   EXPECT_TRUE(std::ranges::all_of(memory, [](int element) { return element == 0; }));
 }
