@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -35,6 +36,15 @@ Json destroy(Arguments const& arguments, Json request) {
   return request;
 }
 
+std::uint32_t seconds_of(std::string const& text) {
+  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+  std::int64_t const seconds = parse_seconds(text);
+  if (seconds > most)
+    throw Error(ErrorCode::bad_request,
+                "'" + text + "' is longer than " + std::to_string(most / (24 * 60 * 60)) + "d");
+  return static_cast<std::uint32_t>(seconds);
+}
+
 namespace {
 
 /// Returns the answer to a request. With --json, prints the answer and returns nothing.
@@ -62,7 +72,7 @@ std::string network_text(Json const& object) {
 
 void add_expiry(Arguments const& arguments, Json& request) {
   if (!arguments.expires.empty() && arguments.expires != "never")
-    request["seconds"] = static_cast<std::uint64_t>(parse_seconds(arguments.expires));
+    request["seconds"] = seconds_of(arguments.expires);
 }
 
 void add_user(Arguments const& arguments, Json& request) {

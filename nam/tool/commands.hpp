@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -68,6 +69,8 @@ Address address_of(Arguments const& arguments);
 /// Returns when the server answers. Throws Error if the server does not answer within the time of the
 /// arguments.
 void await_server(Arguments const& arguments);
+/// As parse_seconds(), for a time that servers accept. Throws Error(bad_request).
+std::uint32_t seconds_of(std::string const& text);
 /// Returns the grants of the arguments: locators separated by commas, or one grant number. Throws Error.
 std::vector<Locator> grants_of(Arguments const& arguments);
 /// The answer about the first part of a persistent window, and the locations of its parts.

@@ -118,7 +118,7 @@ void trust(Arguments const& arguments) {
 
 void rotate_key(Arguments const& arguments) {
   Client client(address_of(arguments));
-  Json const answer = client.request({{"op", "rotate_key"}, {"overlap", parse_seconds(arguments.overlap)}});
+  Json const answer = client.request({{"op", "rotate_key"}, {"overlap", seconds_of(arguments.overlap)}});
   std::cout << "key=" << field<std::string>(answer, "key") << "\n";
 }
 

@@ -36,6 +36,12 @@ CLI::App* add(CLI::App& app, char const* name, char const* help, Command command
   return sub;
 }
 
+/// Refuses an empty text, which a script has if a variable is not set: it would count as no option.
+void need_text(CLI::Option* option) {
+  option->check(
+      [](std::string const& text) { return text.empty() ? std::string("is empty") : std::string(); });
+}
+
 void add_dry_run(CLI::App* sub, Arguments& arguments) {
   sub->add_flag("--dry-run", arguments.dry_run, "Report the effect without changing anything");
 }
@@ -44,21 +50,19 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
   CLI::App* sub =
       add(app, "grant", "Grants memory; prints the locator for MPIX_NAM_ALLOCATION", grant, chosen);
   sub->add_option("size,--size", arguments.size, "As in 512M or 1G")->required();
-  sub->add_option("--owner", arguments.owner, "User who may allocate in it; default: the caller");
-  sub->add_option("--expires", arguments.expires,
-                  "Lifetime, as in 90s, 15m, 2h or 7d; default: unlimited");
+  need_text(sub->add_option("--owner", arguments.owner, "User who may allocate in it; default: the caller"));
+  need_text(sub->add_option("--expires", arguments.expires,
+                            "Lifetime, as in 90s, 15m, 2h or 7d; default: unlimited"));
   sub = add(app, "revoke", "Ends a grant, and frees its memory", revoke, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   add_dry_run(sub, arguments);
   sub = add(app, "extend", "Sets the remaining lifetime of a grant", extend, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
-  sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required();
-  sub =
-      add(app, "repair-grant", "Makes a grant ready whose storage file was missing or damaged",
-          repair_grant, chosen);
+  need_text(sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required());
+  sub = add(app, "repair-grant", "Makes a grant ready whose storage file was missing or damaged",
+            repair_grant, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
-  sub->add_flag("--new-file", arguments.new_file,
-                "Replace the file; windows stored only in it are lost");
+  sub->add_flag("--new-file", arguments.new_file, "Replace the file; windows stored only in it are lost");
   add(app, "list", "Shows grants", list, chosen);
   sub = add(app, "show", "Shows a grant and its persistent windows", show, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
@@ -86,8 +90,7 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   CLI::Option* const end = sub->add_flag("--end-processes", arguments.end_processes,
                                          "End these processes: SIGTERM, and SIGKILL after --grace");
   sub->add_option("--grace", arguments.grace, "Time between SIGTERM and SIGKILL")->capture_default_str();
-  sub->add_flag("--no-wait", arguments.no_wait,
-                "Return at once; the memory is freed when the processes end")
+  sub->add_flag("--no-wait", arguments.no_wait, "Return at once; the memory is freed when the processes end")
       ->excludes(end);
   add_dry_run(sub, arguments);
   sub = add(app, "chmod", "Sets who may read and write a persistent window", chmod, chosen);
@@ -98,8 +101,8 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub = add(app, "backup", "Saves a persistent window in a file", backup, chosen);
   sub->add_option("port", arguments.target, "Its port name")->required();
   sub->add_option("file", arguments.file, "File")->required();
-  sub = add(app, "restore", "Makes a new persistent window from a file; prints its port name", restore,
-            chosen);
+  sub =
+      add(app, "restore", "Makes a new persistent window from a file; prints its port name", restore, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("file", arguments.file, "File")->required()->check(CLI::ExistingFile);
   add_dry_run(sub, arguments);
@@ -147,8 +150,7 @@ int run(int argc, char** argv) {
   app.fallthrough();
   app.add_flag("--json", arguments.json, "Print JSON");
   app.add_option("--server", arguments.server, "Path of its socket, or HOST:PORT");
-  app.add_flag("--follow", arguments.follow,
-               "Connect also to servers that only the owner of a window names");
+  app.add_flag("--follow", arguments.follow, "Connect also to servers that only the owner of a window names");
   app.add_option("--wait", arguments.wait_seconds, "Seconds to wait for a server that is being started");
   add_grants(app, arguments, &chosen);
   add_windows(app, arguments, &chosen);

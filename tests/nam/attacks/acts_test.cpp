@@ -300,72 +300,16 @@ TEST_F(RequestAudit, AdoptedDataProcessHasTheModesOfTheCatalog) {
   EXPECT_EQ(server.data_process(grant), process);
 }
 
-/// Files that mpix-nam, run by root, creates in directories of other users.
-class Backup : public RequestAudit {
- protected:
-  void SetUp() override {
-    RequestAudit::SetUp();
-    if (IsSkipped()) return;
-    for (auto const& [path, user] : {std::pair(foreign, stranger), std::pair(own, uid_t{0})}) {
-      std::filesystem::create_directory(path);
-      ASSERT_EQ(::chown(path.c_str(), user, user), 0);
-    }
-    std::ofstream(own / "victim") << "mine";
-  }
-  /// Creates a symbolic link as if the stranger did.
-  void set_link(std::filesystem::path const& target, std::filesystem::path const& at) const {
-    std::filesystem::create_symlink(target, at);
-    ASSERT_EQ(::lchown(at.c_str(), stranger, stranger), 0);
-  }
-  ToolRun back_up(std::filesystem::path const& file) const {
-    return tool("backup '" + port + "' " + file.string());
-  }
-  static std::string text_of(std::filesystem::path const& file) {
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  bool is_whole(std::filesystem::path const& file) const {
-    return tool("restore --dry-run " + grant.grant + " " + file.string()).exit_code == 0;
-  }
-
-  std::filesystem::path const foreign = server.directory() / "foreign";
-  std::filesystem::path const own = server.directory() / "own";
-};
-
-TEST_F(Backup, DoesNotFollowLinkInPlaceOfItsFile) {
-  set_link(own / "victim", foreign / "saved.unfinished");
-  set_link(own / "victim", foreign / "saved");
-  EXPECT_EQ(back_up(foreign / "saved").exit_code, 0);
-  EXPECT_EQ(text_of(own / "victim"), "mine");
-  EXPECT_FALSE(std::filesystem::is_symlink(foreign / "saved"));
-  EXPECT_TRUE(is_whole(foreign / "saved"));
-  struct stat status {};
-  ASSERT_EQ(::stat((foreign / "saved").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777u, 0600u);
-}
-
-TEST_F(Backup, IsNotWrittenToDirectoryOfAnotherUser) {
-  set_link(own, foreign / "link");
-  std::filesystem::create_symlink(foreign / "link", own / "link");  // root's, over the stranger's
-  for (auto const& way : {foreign / "link", own / "link"}) {
-    EXPECT_NE(back_up(way / "saved").exit_code, 0) << way;
-    EXPECT_FALSE(std::filesystem::exists(own / "saved"));
-    EXPECT_FALSE(std::filesystem::exists(own / "saved.unfinished"));
-  }
-  std::filesystem::create_symlink("../own/./", own / "self");  // links of root are followed
-  EXPECT_EQ(back_up(own / "self" / "saved").exit_code, 0);
-  EXPECT_TRUE(is_whole(own / "saved"));
-}
-
-TEST_F(Backup, OtherFilesAreNotRestored) {
-  for (char const* const text :
-       {"", "no window", "{}", "[1]", R"({"format": "mpix-nam window 1"})",
-        R"({"format": "mpix-nam window 1", "durability": "forever", "sizes": [1]})"}) {
-    std::ofstream(own / "other") << text << "\n";
-    ToolRun const run = tool("restore " + grant.grant + " " + (own / "other").string());
-    EXPECT_NE(run.exit_code, 0) << text;
-    EXPECT_NE(run.output.find("other is not a window that mpix-nam has saved"), std::string::npos)
-        << text << ": " << run.output;
+/// An empty text, as of a variable that is not set, does not remove the end of a grant.
+TEST_F(RequestAudit, TimesAndUsersOfGrantsAreChecked) {
+  std::string const locator = " '" + format(grant) + "'";
+  ASSERT_EQ(tool("extend --expires 1h" + locator).exit_code, 0);
+  for (std::string const& wrong : {std::string("grant 4K --expires 100000d"),
+                                   std::string("grant 4K --expires ''"), std::string("grant 4K --owner ''"),
+                                   "extend --expires ''" + locator, "extend --expires 50000d" + locator}) {
+    ToolRun const run = tool(wrong);
+    EXPECT_EQ(run.exit_code, 2) << wrong << ": " << run.output;
+    EXPECT_EQ(run.output.find("malformed"), std::string::npos) << run.output;
   }
 }
 
