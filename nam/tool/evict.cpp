@@ -181,15 +181,14 @@ std::optional<Mappers> mappers_of(PartsAnswer::Part const& part) {
   }
 }
 
-void wait_for_mappers(PartsAnswer::Part const& part, Arguments const& arguments,
+void wait_for_mappers(PartsAnswer::Part const& part, bool ends, std::chrono::seconds grace,
                       std::set<std::uint64_t>* printed) {
   constexpr std::chrono::milliseconds pause{100};
-  std::chrono::seconds const grace(parse_seconds(arguments.grace));
   while (auto mappers = mappers_of(part)) {
     try {
       for (; mappers->look(); std::this_thread::sleep_for(pause)) {
         print(mappers->processes(), printed);
-        if (arguments.end_processes) mappers->end(grace);
+        if (ends) mappers->end(grace);
       }
       return;
     } catch (Error const& error) {
@@ -226,12 +225,14 @@ void print_dry_run(PartsAnswer const& evicted, Arguments const& arguments) {
 }  // namespace
 
 void evict(Arguments const& arguments) {
+  std::chrono::seconds const grace(seconds_of(arguments.grace));  // checked before anything changes
   PartsAnswer const evicted =
       ask_for_parts(address_of(arguments), arguments.target, destroy(arguments, {{"op", "evict"}}));
   if (arguments.dry_run) return print_dry_run(evicted, arguments);
   std::set<std::uint64_t> printed;
   if (!arguments.no_wait) {
-    for (PartsAnswer::Part const& part : evicted.parts) wait_for_mappers(part, arguments, &printed);
+    for (PartsAnswer::Part const& part : evicted.parts)
+      wait_for_mappers(part, arguments.end_processes, grace, &printed);
   }
   if (arguments.json) print_json(evicted.first);
 }

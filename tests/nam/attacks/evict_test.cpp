@@ -189,3 +189,36 @@ TEST_F(Evict, CountsSessionsThatMapAfterOpeningTheWindow) {
 
 }  // namespace
 }  // namespace mpixrma::nam
+/// MPI programs open a window by one session, which ends, and map the grant by another one.
+TEST_F(Evict, CountsSessionsThatMapWithoutOpeningTheWindow) {
+  WindowInfo window;
+  { Session const opened = Session::connect(port_, &window); }
+  std::optional<Session> session = Session::open(grant_);
+  GrantMapping const memory = session->map();
+  ToolRun const dry = run_tool(server_, command("--dry-run"));
+  EXPECT_NE(dry.output.find(std::to_string(::getpid()) + " ("), std::string::npos) << dry.output;
+  EXPECT_EQ(run_tool(server_, command("--no-wait")).exit_code, 0);
+  memory.at(window.regions[0])[0] = std::byte{1};
+  EXPECT_TRUE(eventually([&] { return !is_listed(); }));
+  EXPECT_FALSE(is_free());
+  session.reset();
+  EXPECT_TRUE(eventually([&] { return is_free(); }));
+}
+
+/// A session that has released a persistent window does not use it any more, even if the process goes on.
+TEST_F(Evict, DoesNotCountSessionsThatHaveReleasedTheWindow) {
+  WindowInfo window;
+  Session session = Session::connect(port_, &window);
+  GrantMapping const memory = session.map();
+  session.release(window);
+  ToolRun const done = run_tool(server_, command(""));
+  EXPECT_EQ(done.exit_code, 0);
+  EXPECT_EQ(done.output, "");
+  EXPECT_TRUE(eventually([&] { return is_free(); }));
+}
+
+TEST_F(Evict, ChecksItsArgumentsFirst) {
+  EXPECT_EQ(run_tool(server_, command("--grace zz")).exit_code, 2);
+  EXPECT_TRUE(is_listed());
+}
+
