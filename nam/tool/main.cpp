@@ -78,10 +78,10 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub->add_option("name", arguments.target, "Name")->required();
   sub->add_option("port", arguments.port, "Port name of a persistent window")->required();
   sub = add(app, "lookup", "Prints the port name that is published under a name", lookup, chosen);
-  sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
+  sub->add_option("name", arguments.target, "Name, or '~USER/NAME'")->required();
   sub->add_option("--user", arguments.user, user_help);
   sub = add(app, "unpublish", "Removes a published name", unpublish, chosen);
-  sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
+  sub->add_option("name", arguments.target, "Name, or '~USER/NAME'")->required();
   sub->add_option("--user", arguments.user, user_help);
   add_dry_run(sub, arguments);
   sub =
@@ -144,8 +144,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
   app.footer(
       "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the name or the directory is taken, 4 the catalog is\n"
-      "damaged, 5 no server answers, 6 not found, 7 not "
-      "permitted. The server: --server, MPIX_NAM_SERVER, else the locator's server, else this user's own.");
+      "damaged, 5 no server answers, 6 not found, 7 not permitted. The server: --server,\n"
+      "else that of a locator or port name in the arguments, else MPIX_NAM_SERVER, else that of\n"
+      "MPIX_NAM_ALLOCATION, else this user's own.");
   app.require_subcommand(1);
   app.fallthrough();
   app.add_flag("--json", arguments.json, "Print JSON");
