@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/user_secret.hpp"
 #include "nam/tool/found_file.hpp"
 
 namespace mpixrma::nam {
@@ -19,23 +20,39 @@ namespace {
   throw Error(ErrorCode::bad_request, "cannot write " + path.string() + ": " + reason);
 }
 
+/// Returns the reason why nothing may take the place of the entry `name`; empty if it is a regular file, or
+/// absent. A rename would remove a device, a pipe, or a link whose target was meant.
+std::string obstacle_in(engine::FileDescriptor const& directory, std::string const& name) {
+  struct stat status {};
+  if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? "" : std::strerror(errno);
+  if (S_ISREG(status.st_mode)) return "";
+  return S_ISLNK(status.st_mode) ? "it is a symbolic link" : "it is no regular file";
+}
+
 }  // namespace
 
 NewFile::NewFile(std::filesystem::path const& path)
     : path_(path),
       name_(path.filename().string()),
-      unfinished_(name_ + ".unfinished"),
+      unfinished_(".mpix-nam." + random_identifier() + ".unfinished"),
       directory_(find_file(path.parent_path())) {
   if (name_.empty()) refuse_new_file(path_, "it is a directory");
-  (void)::unlinkat(directory_.get(), unfinished_.c_str(), 0);  // left by an interrupted backup
+  if (std::string const obstacle = obstacle_in(directory_, name_); !obstacle.empty())
+    refuse_new_file(path_, obstacle);
+  // Without a name, nothing of an interrupted backup remains.
+  file_ = engine::FileDescriptor(
+      ::openat(directory_.get(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (file_) return;
   file_ = engine::FileDescriptor(::openat(directory_.get(), unfinished_.c_str(),
                                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                           S_IRUSR | S_IWUSR));
+  is_named_ = true;
   if (!file_) refuse_new_file(path_, std::strerror(errno));
 }
 
 NewFile::~NewFile() {
-  if (file_) (void)::unlinkat(directory_.get(), unfinished_.c_str(), 0);
+  if (file_ && is_named_) (void)::unlinkat(directory_.get(), unfinished_.c_str(), 0);
 }
 
 void NewFile::fail() const {
@@ -52,9 +69,16 @@ void NewFile::write(std::span<std::byte const> bytes) {
 }
 
 void NewFile::finish() {
-  if (::fsync(file_.get()) != 0 ||
-      ::renameat(directory_.get(), unfinished_.c_str(), directory_.get(), name_.c_str()) != 0)
+  if (std::string const obstacle = obstacle_in(directory_, name_); !obstacle.empty())
+    refuse_new_file(path_, obstacle);
+  if (::fsync(file_.get()) != 0) fail();
+  // The final name comes by a rename, which replaces a file: linkat() does not.
+  std::string const opened = "/proc/self/fd/" + std::to_string(file_.get());
+  if (!is_named_ &&
+      ::linkat(AT_FDCWD, opened.c_str(), directory_.get(), unfinished_.c_str(), AT_SYMLINK_FOLLOW) != 0)
     fail();
+  is_named_ = true;
+  if (::renameat(directory_.get(), unfinished_.c_str(), directory_.get(), name_.c_str()) != 0) fail();
   file_ = engine::FileDescriptor();
 }
 

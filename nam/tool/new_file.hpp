@@ -1,4 +1,4 @@
-/// A file written under a temporary name and renamed when complete.
+/// A file written without a name, or under a temporary one, that gets its name when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace mpixrma::nam {
 
 class NewFile {
  public:
-  /// Creates the file with mode 0600. Follows symbolic links to its directory only if root or the caller owns
-  /// them. Throws Error(bad_request).
+  /// Creates the file with mode 0600, beside `path`, which may name a regular file or none. Follows symbolic
+  /// links to its directory only if root or the caller owns them. Throws Error(bad_request).
   explicit NewFile(std::filesystem::path const& path);
   /// Removes the unfinished file, unless finish() has succeeded.
   ~NewFile();
@@ -22,7 +22,8 @@ class NewFile {
 
   /// Throws Error(no_space).
   void write(std::span<std::byte const> bytes);
-  /// Renames the file to its final name, replacing an existing file. Throws Error(no_space).
+  /// Renames the file to its final name, replacing a regular file. Throws Error(no_space), or
+  /// Error(bad_request) if something else has taken the name.
   void finish();
 
  private:
@@ -30,7 +31,8 @@ class NewFile {
 
   std::filesystem::path path_;
   std::string name_;
-  std::string unfinished_;  ///< temporary name, until finish()
+  std::string unfinished_;  ///< temporary name that nobody else has, until finish()
+  bool is_named_ = false;   ///< the file has this name
   engine::FileDescriptor directory_;
   engine::FileDescriptor file_;
 };
