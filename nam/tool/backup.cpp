@@ -19,7 +19,8 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t piece_bytes = 1u << 20;
-constexpr std::size_t longest_head = 16u << 20;  ///< a window with the most regions needs 3M
+constexpr std::size_t longest_head = 16u << 20;                   ///< a window with the most regions needs 3M
+constexpr std::uint64_t largest_window = std::uint64_t{1} << 62;  ///< bytes
 constexpr char const* format_name = "mpix-nam window 1";
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -93,8 +94,17 @@ SavedWindow parse_saved(std::string const& line) {
     throw Error(ErrorCode::malformed, "not the format of a saved window");
   WindowOptions options{true, parse_durability(field<std::string>(head, "durability")), 0600};
   options.chunk_bytes = field_or<std::uint64_t>(head, "stripe", 0);
-  return {field<std::vector<std::uint64_t>>(head, "sizes"), field<std::vector<std::uint64_t>>(head, "units"),
-          options};
+  SavedWindow saved{field<std::vector<std::uint64_t>>(head, "sizes"),
+                    field<std::vector<std::uint64_t>>(head, "units"), options};
+  std::uint64_t left = largest_window;
+  bool is_possible = !saved.sizes.empty() && saved.sizes.size() == saved.units.size();
+  for (std::uint64_t const unit : saved.units) is_possible = is_possible && unit != 0;
+  for (std::uint64_t const size : saved.sizes) {
+    is_possible = is_possible && size <= left;
+    if (is_possible) left -= size;
+  }
+  if (!is_possible) throw Error(ErrorCode::malformed, "not the regions of a window");
+  return saved;
 }
 
 /// Reads the first line of the file. Throws Error(bad_request) if backup() has not written the file, or if
