@@ -89,6 +89,7 @@ class DataProcess {
     std::string window{};               ///< the evicted window; empty unless evicted
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
   };
+    bool is_stuck = false;          ///< it could not be cleared, and is in the log
   /// The spare memory of sessions that take_back_spares() takes back.
   enum class Spares { all, idle_for_a_second };
   /// A persistent window that is not in the catalog yet.
@@ -217,7 +218,7 @@ class DataProcess {
   void try_lock(SessionId id, Json const& request);
   void unlock(SessionId id, Json const& request);
   void end_locks(SessionId id, Json const& request);
-  void give_back(RetiredSegment const& piece);
+  bool give_back(RetiredSegment& piece) noexcept;
   void reclaim_revoked();
   bool may_be_accessed(RetiredSegment const& piece) const noexcept;
   void wait_for_withdrawn(Window const& window);

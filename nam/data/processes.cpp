@@ -49,7 +49,8 @@ void DataProcess::processes(SessionId id, Json const& request) {
   };
   if (auto const found = windows_.find(window); found != windows_.end()) add(found->second.used_by);
   for (RetiredSegment const& piece : retired_) {
-    if (piece.window == window) add(piece.used_by);
+    // Nobody is waited for where only the clearing has failed.
+    if (piece.window == window && may_be_accessed(piece)) add(piece.used_by);
   }
   Json described = Json::array();
   std::vector<FileDescriptor> descriptors;

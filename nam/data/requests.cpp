@@ -340,18 +340,14 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   // The next window in this slot uses the same ranges of the file for its locks.
   for (SessionId const locker : held.lockers) revoke_locks(locker, held, Revoked::all);
   memory_.shared->free_slot(held.slot);
-  RetiredSegment piece{window.offset, window.bytes, window.persistent, {}, {}, {}};
+  RetiredSegment piece{window.offset, window.bytes, window.persistent, {}, {}, {}, false};
   if (held.exposure != 0) piece.withdrawn = remote_.engine->withdraw(held.exposure);
   if (ending == Ending::evicted) {
     piece.window = name;
-    piece.used_by = std::move(held.used_by);
-  }
-  if (may_be_accessed(piece)) {
-    retired_.push_back(std::move(piece));
-  } else {
-    give_back(piece);
+    piece.used_by = users_of(held);
   }
   totals_.regions -= window.regions.size();
+  if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));
   totals_.metadata -= metadata_bytes(window);
   report_usage_of(window);
   windows_.erase(found);

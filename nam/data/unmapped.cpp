@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "nam/data/data_process.hpp"
 #include "nam/process/admission.hpp"
@@ -110,19 +111,25 @@ std::uint64_t DataProcess::expose(ServedWindow& held) {
   return held.exposure;
 }
 
-void DataProcess::give_back(RetiredSegment const& piece) {
+/// Returns false if the memory, or its place in the storage file, cannot be cleared: nobody else gets it
+/// then.
+bool DataProcess::give_back(RetiredSegment& piece) noexcept {
   std::uint64_t const length = SegmentAllocator::footprint(piece.bytes);
-  memory_.storage->clear(piece.offset, length);
-  if (memory_.file && piece.in_file) memory_.file->clear(piece.offset, length);
+  try {
+    memory_.storage->clear(piece.offset, length);
+    if (memory_.file && piece.in_file) memory_.file->clear(piece.offset, length);
+  } catch (Error const& error) {
+    if (!std::exchange(piece.is_stuck, true))
+      log(Severity::error, std::string("the memory of an ended window stays reserved: ") + error.what());
+    return false;
+  }
   memory_.free->give_back(piece.offset, piece.bytes);
+  return true;
 }
 
 void DataProcess::reclaim_revoked() {
-  std::erase_if(retired_, [this](RetiredSegment const& piece) {
-    bool const accessible = may_be_accessed(piece);
-    if (!accessible) give_back(piece);
-    return !accessible;
-  });
+  std::erase_if(retired_,
+                [this](RetiredSegment& piece) { return !may_be_accessed(piece) && give_back(piece); });
 }
 
 bool DataProcess::may_be_accessed(RetiredSegment const& piece) const noexcept {
@@ -133,7 +140,9 @@ bool DataProcess::may_be_accessed(RetiredSegment const& piece) const noexcept {
 /// that a stopped client can reach is not given to others until it continues or ends.
 void DataProcess::wait_for_withdrawn(Window const& window) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-  auto const may_soon_end = [this](RetiredSegment const& piece) { return !is_mapped(piece); };
+  auto const may_soon_end = [this](RetiredSegment const& piece) {
+    return !is_mapped(piece) && !piece.is_stuck;
+  };
   while (std::any_of(retired_.begin(), retired_.end(), may_soon_end) && !has_room_for(window) &&
          std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();

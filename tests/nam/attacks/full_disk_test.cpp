@@ -1,4 +1,7 @@
 /// Attacks on a server whose disk is full.
+#include <sys/resource.h>
+
+#include <csignal>
 #include <optional>
 
 #include "tests/nam/attacks/catalogs.hpp"
@@ -124,6 +127,31 @@ TEST_F(FullDisk, KeyWithoutSpaceDoesNotReplaceFormerKey) {
   disk_->empty();
   EXPECT_EQ(refusal([&] { server_.ask(rotation); }), std::nullopt);
   EXPECT_NE(key(), before);
+}
+
+/// The memory goes to no other window until it and its place in the file are cleared.
+TEST_F(FullDisk, WindowThatCannotBeClearedEndsAllTheSame) {
+  // With a data process of this user, whose limits this process may set.
+  server_.spawn({"--size", "1G", "--listen", "none", "--storage", "file", "--data-uids", "none"},
+                [] { ::signal(SIGXFSZ, SIG_IGN); });
+  server_.await();
+  constexpr std::uint64_t bytes = 1u << 20;
+  Locator const grant = server_.grant(bytes);
+  WindowInfo const evicted = make_persistent(grant, 100, 1);
+  Session session = Session::open(grant);
+  pid_t const process = server_.data_process(grant);
+  rlimit before{};
+  ASSERT_EQ(::prlimit(process, RLIMIT_FSIZE, nullptr, &before), 0);
+  rlimit const nothing{0, before.rlim_max};  // a tmpfs clears files by writes
+  ASSERT_EQ(::prlimit(process, RLIMIT_FSIZE, &nothing, nullptr), 0);
+  server_.ask({{"op", "evict"}, {"port", evicted.port}});
+  EXPECT_TRUE(
+      eventually([&] { return refusal([&] { (void)session.join(evicted.id); }) == ErrorCode::not_found; }));
+  EXPECT_EQ(refusal([&] { (void)session.allocate({bytes}, {1}); }), ErrorCode::no_space);
+  WindowInfo const other = session.allocate({100}, {1});
+  session.release(other);
+  ASSERT_EQ(::prlimit(process, RLIMIT_FSIZE, &before, nullptr), 0);
+  EXPECT_EQ(refusal([&] { (void)session.allocate({bytes}, {1}); }), std::nullopt);
 }
 
 }  // namespace
