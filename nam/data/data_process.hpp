@@ -74,7 +74,8 @@ class DataProcess {
     SharedControl::Slot slot = 0;
     std::uint64_t exposure = 0;     ///< exposure to engines; 0: none yet
     std::uint64_t spare = 0;        ///< SharedControl::spare() as read last, once a second
-    std::set<SessionId> used_by{};  ///< sessions that reach the window by loads and stores if they map
+    std::set<SessionId> used_by{};  ///< sessions that have opened the window, and may map it later
+    std::set<SessionId> left_by{};  ///< sessions that have released the window, and stay open
     std::set<SessionId> lockers{};  ///< sessions that have requested locks of it
     /// failed_syncs() before the last sync of its pages. Nothing: this process has not synced the window, and
     /// does not know whether a sync of an earlier process failed.
@@ -88,8 +89,8 @@ class DataProcess {
     mpix_engine_withdrawn withdrawn{};  ///< exposure through which clients may reach this memory
     std::string window{};               ///< the evicted window; empty unless evicted
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
-  };
     bool is_stuck = false;          ///< it could not be cleared, and is in the log
+  };
   /// The spare memory of sessions that take_back_spares() takes back.
   enum class Spares { all, idle_for_a_second };
   /// A persistent window that is not in the catalog yet.
@@ -192,6 +193,7 @@ class DataProcess {
 
   // processes.cpp: processes that map a window.
   void processes(SessionId id, Json const& request);
+  std::set<SessionId> users_of(ServedWindow const& held) const;
   bool is_mapped(RetiredSegment const& piece) const;
   static void check_takes_descriptors(Session const& session);
 

@@ -84,7 +84,11 @@ void DataProcess::end_lost_sessions() {
 
 /// The session does not use the window any more. The window may have been evicted.
 void DataProcess::leave(SessionId id, std::string const& window) {
-  if (auto const found = windows_.find(window); found != windows_.end()) found->second.used_by.erase(id);
+  Session const& session = sessions_.at(id);
+  if (auto const found = windows_.find(window); found != windows_.end()) {
+    found->second.used_by.erase(id);
+    if (session.is_owner && session.is_local) found->second.left_by.insert(id);
+  }
   for (RetiredSegment& piece : retired_) {
     if (piece.window == window) piece.used_by.erase(id);
   }

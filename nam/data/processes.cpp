@@ -19,6 +19,17 @@ bool has_ended(FileDescriptor const& process) {
 
 }  // namespace
 
+/// Returns the sessions whose processes may store to the window. A process that maps the grant reaches all
+/// windows in it, and may have learned of this one from another process, or opened it by a session that has
+/// ended. So each session that maps is a user, unless it has released the window.
+std::set<DataProcess::SessionId> DataProcess::users_of(ServedWindow const& held) const {
+  std::set<SessionId> users = held.used_by;
+  for (auto const& [id, session] : sessions_) {
+    if (session.has_mapped && !held.left_by.contains(id)) users.insert(id);
+  }
+  return users;
+}
+
 bool DataProcess::is_mapped(RetiredSegment const& piece) const {
   return std::any_of(piece.used_by.begin(), piece.used_by.end(),
                      [this](SessionId id) { return sessions_.at(id).has_mapped; });
@@ -47,7 +58,7 @@ void DataProcess::processes(SessionId id, Json const& request) {
     is_reserved = true;
     users.insert(used_by.begin(), used_by.end());
   };
-  if (auto const found = windows_.find(window); found != windows_.end()) add(found->second.used_by);
+  if (auto const found = windows_.find(window); found != windows_.end()) add(users_of(found->second));
   for (RetiredSegment const& piece : retired_) {
     // Nobody is waited for where only the clearing has failed.
     if (piece.window == window && may_be_accessed(piece)) add(piece.used_by);

@@ -121,6 +121,7 @@ Json DataProcess::describe(SessionId id, ServedWindow& held) {
   answer["storage"] = to_string(memory_.kind);
   // Noted even before the session maps the memory: it may do so later.
   if (session.is_owner && session.is_local) held.used_by.insert(id);
+  held.left_by.erase(id);
   answer["slot"] = held.slot;
   answer["generation"] = memory_.shared->generation(held.slot).load(std::memory_order_relaxed);
   if (session.access.session != 0) answer["exposure"] = expose(held);
@@ -346,8 +347,8 @@ void DataProcess::drop(std::string const& name, Ending ending) {
     piece.window = name;
     piece.used_by = users_of(held);
   }
-  totals_.regions -= window.regions.size();
   if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));
+  totals_.regions -= window.regions.size();
   totals_.metadata -= metadata_bytes(window);
   report_usage_of(window);
   windows_.erase(found);

@@ -77,6 +77,7 @@ void DataProcess::close_session(SessionId id) {
   std::vector<std::string> ended;
   for (auto& [window, held] : windows_) {
     held.used_by.erase(id);
+    held.left_by.erase(id);
     held.lockers.erase(id);
     if (held.session == id) ended.push_back(window);
   }
