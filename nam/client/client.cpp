@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,10 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr int connect_timeout_ms = 5000;
+constexpr std::int64_t longest_poll_ms = 3600000;
+/// Bytes a second, a hundredth of what a disk stores: other users' windows may be stored at the same time.
+constexpr std::uint64_t slowest_work = 1u << 20;
+constexpr std::uint64_t most_work = std::uint64_t{1} << 50;
 /// How long authentication is retried, and the pauses between attempts.
 constexpr std::chrono::milliseconds longest_refusal{10000};
 constexpr std::chrono::milliseconds first_pause{5};
@@ -168,8 +173,22 @@ void Client::keep_lease() {
   nam::keep_lease(shared_, std::chrono::seconds(lease));
 }
 
+void Client::expect_work(std::uint64_t bytes) noexcept {
+  work_bytes_ += std::min(bytes, most_work - work_bytes_);
+}
+
+/// Answers name no request: a late one would be taken for the answer to the next request.
+void Client::give_up() {
+  shared_->has_timed_out = true;
+  (void)::shutdown(descriptor(), SHUT_RDWR);
+  throw Error(ErrorCode::unavailable, "the memory server does not answer");
+}
+
 Message Client::receive() {
-  auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms_);
+  if (shared_->has_timed_out)
+    throw Error(ErrorCode::unavailable, "the memory server has not answered an earlier request");
+  auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms_) +
+                   std::chrono::seconds(std::exchange(work_bytes_, 0) / slowest_work);
   bool open = true;
   for (;;) {
     pollfd entry{descriptor(), POLLIN, 0};
@@ -183,8 +202,9 @@ Message Client::receive() {
     if (!open) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
     auto const left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    if (left.count() <= 0 || !(poll_briefly(entry) || ::poll(&entry, 1, static_cast<int>(left.count())) != 0))
-      throw Error(ErrorCode::unavailable, "the memory server does not answer");
+    int const wait_ms = static_cast<int>(std::min<std::int64_t>(left.count(), longest_poll_ms));
+    if (left.count() <= 0) give_up();
+    if (!poll_briefly(entry) && ::poll(&entry, 1, wait_ms) == 0) continue;
     std::lock_guard const held(shared_->mutex);
     if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = shared_->channel.fill();
   }

@@ -18,7 +18,7 @@
 
 namespace mpixrma::nam {
 
-/// Time that a client waits for an answer, in milliseconds.
+/// Time that a client waits for an answer, in milliseconds. Client::expect_work() extends it.
 inline constexpr int default_timeout_ms = 30000;
 
 struct ServerTrust;
@@ -34,8 +34,11 @@ class Client {
   /// does not have the user's secret.
   explicit Client(Address const& address, int timeout_ms = default_timeout_ms);
 
-  /// Sends a request to the process at the other end, and returns its answer.
+  /// Sends a request to the process at the other end, and returns its answer. Throws Error(unavailable) if
+  /// there is none in time, and so do all later requests: they would take the late answer for theirs.
   Json request(Json const& request);
+  /// Extends the time for the next answer, because the server first clears or stores this many bytes.
+  void expect_work(std::uint64_t bytes) noexcept;
 
   /// As request(), with data in both directions; `received` gets the data of the answer unless it is null.
   Json exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
@@ -64,11 +67,13 @@ class Client {
   void begin_session(Address const& server, ServerTrust const& trust);
   friend PublicKey offered_key(Address const& server, int timeout_ms);
   Message receive();
+  [[noreturn]] void give_up();
 
   std::shared_ptr<GuardedChannel> shared_;
   int timeout_ms_;
-  bool has_version_ = false;  ///< the protocol version was sent to the server
-  int unanswered_ = 0;        ///< number of send_unanswered() calls since the last answer
+  std::uint64_t work_bytes_ = 0;  ///< of expect_work(), since the last answer
+  bool has_version_ = false;      ///< the protocol version was sent to the server
+  int unanswered_ = 0;            ///< number of send_unanswered() calls since the last answer
   std::string server_key_;
 };
 

@@ -22,6 +22,12 @@ constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;  ///< the sum of two
   throw Error(ErrorCode::malformed, "the memory server sent an inconsistent description of a window");
 }
 
+std::uint64_t bytes_of(WindowInfo const& window) noexcept {
+  std::uint64_t bytes = 0;
+  for (WindowRegion const& region : window.regions) bytes += region.bytes;
+  return bytes;
+}
+
 /// Adds the regions of the answer. Throws if the data from the server are inconsistent.
 void add_regions(Json const& answer, WindowInfo* window) {
   auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
@@ -140,6 +146,7 @@ Session Session::connect(std::string const& port, Address const& server, WindowI
 
 WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                              WindowOptions const& options) {
+  for (std::uint64_t const bytes : sizes) client_.expect_work(bytes);
   WindowInfo window = window_from(client_.request({{"op", "allocate"},
                                                    {"sizes", sizes},
                                                    {"units", units},
@@ -159,6 +166,7 @@ WindowInfo Session::join(std::string const& window) {
 }
 
 void Session::make_persistent(WindowInfo* window) {
+  client_.expect_work(bytes_of(*window));
   WindowInfo kept = window_from(client_.request({{"op", "keep"}, {"window", window->id}}));
   if (kept.id != window->id || kept.slot != window->slot || kept.regions != window->regions) refuse_window();
   *window = std::move(kept);
@@ -170,11 +178,18 @@ Json release_of(WindowInfo const& window) { return {{"op", "release"}, {"window"
 
 }  // namespace
 
-void Session::release(WindowInfo const& window) { (void)client_.request(release_of(window)); }
+void Session::release(WindowInfo const& window) {
+  client_.expect_work(bytes_of(window));
+  (void)client_.request(release_of(window));
+}
 
-void Session::release_soon(WindowInfo const& window) { client_.send_unanswered(release_of(window)); }
+void Session::release_soon(WindowInfo const& window) {
+  client_.expect_work(bytes_of(window));
+  client_.send_unanswered(release_of(window));
+}
 
 void Session::persist(WindowInfo const& window) {
+  client_.expect_work(bytes_of(window));
   (void)client_.request({{"op", "persist"}, {"window", window.id}});
 }
 

@@ -117,6 +117,36 @@ TEST(HostileServer, ImpossibleWindowIsRefused) {
     EXPECT_EQ(refusal_of(wrong), ErrorCode::malformed) << wrong.dump().substr(0, 300);
 }
 
+/// Answers name no request, so a late one would be taken for the answer to the next request.
+TEST(HostileServer, LateAnswerIsNotTakenForTheNextOne) {
+  FakeServer const server([](Json const& request) {
+    bool const is_slow = request.at("op") == "slow";
+    if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return Message{{{"answer_to", request.at("op")}}, {}, {}};
+  });
+  Client client(server.grant().address, 100);
+  EXPECT_EQ(client.request({{"op", "fast"}}).at("answer_to"), "fast");
+  EXPECT_EQ(refusal([&] { (void)client.request({{"op", "slow"}}); }), ErrorCode::unavailable);
+  EXPECT_FALSE(client.is_open());
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_EQ(refusal([&] { (void)client.request({{"op", "fast"}}); }), ErrorCode::unavailable);
+}
+
+/// The time for an answer includes the bytes that the server stores first.
+TEST(HostileServer, ClientWaitsLongerForMuchData) {
+  FakeServer const server([](Json const& request) {
+    bool const is_slow = request.at("op") == "persist";
+    if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return Message{
+        request.at("op") == "allocate" ? changed("sizes", {8u << 20}) : Json{{"ok", true}}, {}, {}};
+  });
+  Session session = Session::open(server.grant(), 100);
+  WindowInfo window = session.allocate({8u << 20}, {1});
+  session.persist(window);
+  window.regions.front().bytes = 1;
+  EXPECT_EQ(refusal([&] { session.persist(window); }), ErrorCode::unavailable);
+}
+
 TEST(HostileServer, MissingMemoryIsRefused) {
   for (std::uint64_t const bytes : {(std::uint64_t{1} << 20) + 1, std::uint64_t{1} << 40, UINT64_MAX}) {
     FakeServer const server([=](Json const& request) {
