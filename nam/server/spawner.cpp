@@ -18,6 +18,7 @@
 #include <set>
 #include <thread>
 
+#include "nam/process/admission.hpp"
 #include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
 #include "nam/process/subordinate_users.hpp"
@@ -139,6 +140,7 @@ std::optional<uid_t> owner_of_memory(std::vector<FileDescriptor> const& memory) 
 
 Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
     : options_(options), arguments_(std::move(arguments)), restart_delay_(first_delay) {
+  (void)raise_descriptor_limit();  // two descriptors of each grant's memory are kept here
   for (FileDescriptor& each : inherited_listeners()) listeners_.push_back({std::move(each), ""});
   choose_users();
   // The control process of root keeps the rights that it needs for files and ports of the server.
@@ -221,8 +223,9 @@ void Spawner::on_message(Message& message) {
   Json const& head = message.head;
   auto const op = field<std::string>(head, "op");
   if (op == "start") {
+    // Not malformed, which would close the link: the system drops descriptors that exceed the limit.
     if (message.descriptors.size() != 1)
-      throw Error(ErrorCode::malformed, "a start request without exactly one descriptor");
+      throw Error(ErrorCode::unavailable, "the main process of the server has too many descriptors");
     start_data(field<std::string>(head, "grant"), std::move(message.descriptors.front()));
   } else if (op == "hold") {
     grants_[field<std::string>(head, "grant")].memory = std::move(message.descriptors);

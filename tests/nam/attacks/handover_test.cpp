@@ -172,6 +172,43 @@ TEST_F(Handover, LackOfDescriptorsDelaysADataProcess) {
   expect_pattern(port, 100, 1);
 }
 
+/// The main process keeps two descriptors of each grant.
+TEST_F(Handover, MainProcessRaisesItsLimitOfDescriptors) {
+  constexpr rlim_t most = 4096;
+  start_with_descriptors(server, TestServer::defaults(), 32, most);
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
+  EXPECT_EQ(limit.rlim_cur, most);
+  std::vector<Locator> grants;
+  for (int i = 0; i < 24; ++i) grants.push_back(server.grant(4096));
+  pid_t const control = server.control_process();
+  pid_t const before = server.data_process(grants.back());
+  ASSERT_EQ(::kill(before, SIGKILL), 0);
+  EXPECT_TRUE(eventually([&] { return server.data_process(grants.back()) != before; }));
+  EXPECT_TRUE(eventually([&] { return server.show(grants.back()).at("ready").get<bool>(); }));
+  EXPECT_EQ(server.control_process(), control);
+}
+
+/// A start whose descriptor did not arrive is tried again: the link to the main process stays.
+TEST_F(Handover, LackOfDescriptorsInTheMainProcessDelaysADataProcess) {
+  server.start();
+  Locator const kept = server.grant(1u << 20);
+  std::string const port = make_persistent(kept, 100, 1).port;
+  pid_t const control = server.control_process();
+  pid_t const before = server.data_process(kept);
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
+  rlimit const none{3, limit.rlim_max};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  ASSERT_EQ(::kill(before, SIGKILL), 0);
+  EXPECT_TRUE(eventually([&] { return log_has("too many descriptors"); }));
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
+  EXPECT_TRUE(eventually([&] { return server.show(kept).at("state") == "ready"; }));
+  EXPECT_NE(server.data_process(kept), before);
+  EXPECT_EQ(server.control_process(), control);
+  expect_pattern(port, 100, 1);
+}
+
 struct Pair {
   FileDescriptor near;
   FileDescriptor far;
