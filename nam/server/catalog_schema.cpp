@@ -76,7 +76,7 @@ void upgrade_schema(Database& database) {
   std::int64_t const version = pragma(database, "user_version");
   bool const is_empty = version == 0 && pragma(database, "schema_version") == 0;
   if (!is_empty && (version <= 0 || pragma(database, "application_id") != application_id))
-    throw Error(ErrorCode::internal, "the file is not a catalog");
+    throw Error(ErrorCode::damaged, "the file is not a catalog");
   if (version > newest_schema())
     throw Error(ErrorCode::unsupported, "the catalog has version " + std::to_string(version) +
                                             ", and this server writes version " +

@@ -41,8 +41,7 @@ int exit_code_of(Error const& error) {
   switch (error.code()) {
     case ErrorCode::bad_request: return exit_usage;
     case ErrorCode::exists: return exit_taken;
-    case ErrorCode::damaged:
-    case ErrorCode::internal: return exit_damaged;
+    case ErrorCode::damaged: return exit_damaged;
     default: return exit_failure;
   }
 }

@@ -147,6 +147,23 @@ TEST(Server, DamagedCatalogIsRefusedWithItsExitCode) {
   EXPECT_EQ(server.exit_code(10000), 4);
 }
 
+/// A control process may fail because the system lacks something for a time.
+TEST(Server, RestartsControlProcessThatCannotReadItsFiles) {
+  TestServer server;
+  server.start();
+  WindowInfo const window = make_persistent(server.grant(1u << 20), 100, 1);
+  std::filesystem::path const key = server.state / "server.key";
+  std::filesystem::path const aside = server.state / "aside";
+  std::filesystem::rename(key, aside);
+  std::ofstream(key) << "x\n";
+  std::filesystem::permissions(key, std::filesystem::perms(0600));
+  ::kill(server.control_process(), SIGKILL);
+  EXPECT_EQ(server.exit_code(1000), std::nullopt);
+  std::filesystem::rename(aside, key);
+  EXPECT_TRUE(eventually([&] { return server.answers(); }));
+  expect_pattern(window.port, 100, 1);
+}
+
 TEST(Server, EndsAtOnceWhenItCannotStart) {
   TestServer server;
   server.spawn({});

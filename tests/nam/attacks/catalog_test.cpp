@@ -328,6 +328,14 @@ TEST_F(DamagedRow, RepairKeepsCreatorOfEachGrant) {
   }));
 }
 
+TEST_F(Catalogs, OtherDatabaseIsRefusedAsDamaged) {
+  server_.start();
+  server_.stop();
+  Database(catalog(), Database::Mode::existing).run("PRAGMA application_id=1");
+  server_.spawn(TestServer::defaults());
+  EXPECT_EQ(server_.exit_code(10000), exit_damaged);
+}
+
 /// If the server does not start with such a value, it starts after a repair.
 TEST_F(DamagedRow, RandomValuesDoNotAffectOtherGrants) {
   std::mt19937_64 random(test::seed());
