@@ -74,8 +74,12 @@ Json own_secret(ServerState& server, Request& request) {
 Json rotate_key(ServerState& server, Request& request) {
   if (!server.clients.identity(request.client).is_admin)
     throw Error(ErrorCode::denied, "only administrators of the server change its key");
-  server.keys.rotate(server.calendar.now() +
-                     static_cast<std::int64_t>(field<std::uint32_t>(request.content, "overlap")));
+  auto const now = server.calendar.now();
+  server.keys.rotate(now + static_cast<std::int64_t>(field<std::uint32_t>(request.content, "overlap")));
+  try {
+    server.keys.drop_expired(now);  // without overlap, the previous key is not accepted any more
+  } catch (Error const&) {          // the file is written again later
+  }
   std::string const key = to_text(server.keys.current().public_key);
   server.listeners.set_key(key);
   log(Severity::info, "the server has a new key: " + key);

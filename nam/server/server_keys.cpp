@@ -90,7 +90,8 @@ KeyPair const& ServerKeys::find(std::optional<PublicKey> const& expected) const 
 
 void ServerKeys::rotate(std::int64_t until) {
   std::vector<Key> keys = keys_;
-  keys.front().until = until;
+  // A shorter overlap than an earlier one applies to all earlier keys: one of them may be stolen.
+  for (Key& key : keys) key.until = key.until == 0 ? until : std::min(key.until, until);
   keys.insert(keys.begin(), {KeyPair::make(), 0});
   if (keys.size() > max_keys) keys.resize(max_keys);
   write(keys, Target::replaced);

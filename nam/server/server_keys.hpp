@@ -21,8 +21,8 @@ class ServerKeys {
   /// Returns the key that a client expects, if it is among them; else the current one.
   KeyPair const& find(std::optional<PublicKey> const& expected) const noexcept;
 
-  /// Replaces the current key by a new one. The former is accepted until `until` (seconds since 1970). Throws
-  /// Error(internal, no_space), and then nothing has changed.
+  /// Replaces the current key by a new one. It and earlier ones are accepted until `until` (seconds since
+  /// 1970) at the longest. Throws Error(internal, no_space), and then nothing has changed.
   void rotate(std::int64_t until);
   /// Forgets earlier keys that have expired. Throws Error(internal, no_space) if they remain in the file.
   void drop_expired(std::int64_t now);

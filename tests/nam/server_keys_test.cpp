@@ -46,5 +46,17 @@ TEST_F(ServerKeyFile, LosesAnExpiredKeyOnceItCanBeWritten) {
   EXPECT_EQ(lines(), 1u);
 }
 
+TEST_F(ServerKeyFile, ShortOverlapAppliesToEarlierKeys) {
+  ServerKeys keys(file());
+  PublicKey const stolen = keys.current().public_key;
+  keys.rotate(3000);
+  keys.rotate(1000);
+  ASSERT_EQ(lines(), 3u);
+  keys.rotate(2000);
+  keys.drop_expired(1000);
+  EXPECT_EQ(lines(), 2u) << "a later, longer overlap does not revive a key";
+  EXPECT_NE(keys.find(stolen).public_key, stolen);
+}
+
 }  // namespace
 }  // namespace mpixrma::nam
