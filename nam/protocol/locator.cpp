@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/server_key.hpp"
@@ -25,6 +26,20 @@ bool is_identifier(std::string_view text) noexcept {
 
 }  // namespace
 
+std::optional<Endpoint> parse_endpoint(std::string_view text) {
+  std::size_t const colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  std::string_view const digits = text.substr(colon + 1);
+  bool const has_brackets = host.starts_with('[');
+  if (has_brackets != host.ends_with(']') || host == "[]") return std::nullopt;
+  if (has_brackets) host = host.substr(1, host.size() - 2);
+  Endpoint endpoint{std::string(host)};
+  auto const [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), endpoint.port);
+  if (error != std::errc{} || last != digits.data() + digits.size()) return std::nullopt;
+  return endpoint;
+}
+
 Address parse_address(std::string_view text) {
   Address address;
   for (std::string_view rest = text; !rest.empty();) {
@@ -34,13 +49,11 @@ Address parse_address(std::string_view text) {
     if (part.starts_with("unix=/")) {
       address.unix_path = part.substr(5);
     } else if (part.starts_with("tcp=")) {
-      std::size_t const colon = part.rfind(':');
-      if (colon == std::string_view::npos || colon == 4) refuse(text);
-      address.host = part.substr(4, colon - 4);
-      if (address.host.find('/') != std::string::npos) refuse(text);
-      std::string_view const digits = part.substr(colon + 1);
-      auto const [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address.port);
-      if (error != std::errc{} || last != digits.data() + digits.size() || address.port == 0) refuse(text);
+      auto endpoint = parse_endpoint(part.substr(4));
+      if (!endpoint || endpoint->host.empty() || endpoint->port == 0) refuse(text);
+      if (endpoint->host.find('/') != std::string::npos) refuse(text);
+      address.host = std::move(endpoint->host);
+      address.port = endpoint->port;
     } else if (part.starts_with("key=") && key_from_text(part.substr(4))) {
       address.key = part.substr(4);
     } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,14 @@ struct Address {
 /// Error(bad_request).
 Address parse_address(std::string_view text);
 std::string format(Address const& address);
-/// Returns HOST:PORT.
+
+struct Endpoint {
+  std::string host;  ///< without brackets; may be empty
+  std::uint16_t port = 0;
+};
+/// Parses HOST:PORT, where HOST may be an IPv6 address in brackets. Returns nothing for any other text.
+std::optional<Endpoint> parse_endpoint(std::string_view text);
+/// Returns HOST:PORT, without brackets.
 std::string endpoint_of(Address const& address);
 
 /// "mpix-nam://GRANT?ADDRESS" names a grant, "mpix-nam://GRANT/WINDOW?ADDRESS" a window in it: a port name.

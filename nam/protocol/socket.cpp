@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "nam/protocol/creation_mask.hpp"
+#include "nam/protocol/locator.hpp"
 #include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
@@ -89,9 +90,10 @@ FileDescriptor listen_unix(std::string const& path, mode_t mode) {
 }
 
 FileDescriptor listen_tcp(std::string const& endpoint) {
-  std::size_t const colon = endpoint.rfind(':');
-  if (colon == std::string::npos) throw Error(ErrorCode::bad_request, "'" + endpoint + "' is not HOST:PORT");
-  AddressList const found = resolve(endpoint.substr(0, colon), endpoint.substr(colon + 1), AI_PASSIVE);
+  auto const place = parse_endpoint(endpoint);
+  if (!place)
+    throw Error(ErrorCode::bad_request, "'" + endpoint + "' is not HOST:PORT with a port from 0 to 65535");
+  AddressList const found = resolve(place->host, std::to_string(place->port), AI_PASSIVE);
   FileDescriptor socket(::socket(found->ai_family, stream, 0));
   int const yes = 1;
   if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||

@@ -56,7 +56,7 @@ void Listeners::open(Options const& options, SpawnerLink& spawner, ServerKeys co
     open_unix(options, spawner);
     for (std::string const& endpoint : options.listen) open_tcp(options, endpoint, spawner);
   }
-  if (address_.port != 0 && (address_.host.empty() || address_.host == "0.0.0.0")) {
+  if (address_.port != 0 && (address_.host.empty() || address_.host == "0.0.0.0" || address_.host == "::")) {
     char name[256] = {};
     (void)::gethostname(name, sizeof name - 1);
     address_.host = name;
@@ -81,7 +81,7 @@ void Listeners::open_tcp(Options const& options, std::string const& endpoint, Sp
   try {
     FileDescriptor listener = listen_tcp(endpoint);
     address_.port = port_of(listener);
-    std::string const host = endpoint.substr(0, endpoint.rfind(':'));
+    std::string const host = parse_endpoint(endpoint).value().host;
     if (address_.host.empty()) address_.host = host;
     spawner.keep_listener(listener, host);
     add(std::move(listener));

@@ -1,17 +1,21 @@
 #include "nam/server/options.hpp"
 
+#include <arpa/inet.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nam/process/identity.hpp"
 #include "nam/protocol/default_socket.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/locator.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/exit_codes.hpp"
 
@@ -48,10 +52,11 @@ void add_places(CLI::App& app, Options& options) {
   app.add_option("--directory", options.directory, "Where the catalog and what belongs to it stand")
       ->envname("MPIX_NAMD_DIRECTORY")
       ->capture_default_str();
-  app.add_option("--socket", options.socket, "Path of the Unix socket")
+  app.add_option("--socket", options.socket, "Absolute path of the Unix socket")
       ->envname("MPIX_NAMD_SOCKET")
       ->capture_default_str();
-  app.add_option("--listen", options.listen, "HOST:PORT of TCP; several are possible, \"none\" for no TCP")
+  app.add_option("--listen", options.listen,
+                 "HOST:PORT of TCP, also [IPV6]:PORT; several are possible, \"none\" for no TCP")
       ->envname("MPIX_NAMD_LISTEN")
       ->delimiter(',')
       ->capture_default_str();
@@ -59,7 +64,7 @@ void add_places(CLI::App& app, Options& options) {
       ->envname("MPIX_NAMD_ADVERTISE");
   app.add_option(
          "--interfaces", options.interfaces,
-         "Network interfaces, or subnets as in 10.1.0.0/16, by which clients on other hosts reach the "
+         "Network interfaces, or IPv4 subnets as in 10.1.0.0/16, by which clients on other hosts reach the "
          "memory of windows; unless given, they do not")
       ->envname("MPIX_NAMD_INTERFACES");
   app.add_option("--storage-directory", options.storage_directory,
@@ -166,8 +171,61 @@ void convert_users(RawOptions const& texts, CLI::App const& app, Options& option
   options.data_users = static_cast<std::uint32_t>(count);
 }
 
+bool is_subnet(std::string_view word, std::size_t slash) {
+  constexpr unsigned most_bits = 32;
+  in_addr ignored{};
+  unsigned bits = 0;
+  char const* const end = word.data() + word.size();
+  auto const [last, error] = std::from_chars(word.data() + slash + 1, end, bits);
+  return ::inet_pton(AF_INET, std::string(word.substr(0, slash)).c_str(), &ignored) == 1 &&
+         error == std::errc{} && last == end && bits <= most_bits;
+}
+
+/// `rule` is as in engine::permitted_devices(), which takes each word that is no subnet for the name of an
+/// interface. An interface may appear later.
+void check_interfaces(std::string_view rule) {
+  rule.remove_prefix(std::min(rule.find_first_not_of("+^"), rule.size()));
+  while (!rule.empty()) {
+    std::size_t const comma = std::min(rule.find(','), rule.size());
+    std::string_view const word = rule.substr(0, comma);
+    std::size_t const slash = word.find('/');
+    if (slash != std::string_view::npos && !is_subnet(word, slash))
+      throw Error(ErrorCode::bad_request,
+                  "--interfaces takes names of interfaces, and IPv4 subnets as in "
+                  "10.1.0.0/16, not '" +
+                      std::string(word) + "'");
+    rule.remove_prefix(std::min(comma + 1, rule.size()));
+  }
+}
+
+/// Whether clients find the address in locators that contain it.
+bool is_usable(Address const& address) {
+  try {
+    Locator const longest{std::string(32, '0'), std::string(32, '0'), address};
+    return parse_locator(format(longest)) == longest;
+  } catch (Error const&) {
+    return false;
+  }
+}
+
+void check_addresses(Options& options) {
+  if (!is_usable({options.socket, "", 0}))
+    throw Error(ErrorCode::bad_request,
+                "--socket is an absolute path without '&', and short enough for port names, not '" +
+                    options.socket + "'");
+  if (!options.advertise.empty()) {
+    auto const endpoint = parse_endpoint(options.advertise + ":1");
+    if (!endpoint || !is_usable({"", endpoint->host, endpoint->port}))
+      throw Error(ErrorCode::bad_request,
+                  "--advertise is the name of a host, not '" + options.advertise + "'");
+    options.advertise = endpoint->host;
+  }
+  check_interfaces(options.interfaces);
+}
+
 void convert(RawOptions const& texts, CLI::App const& app, Options& options) {
   convert_users(texts, app, options);
+  check_addresses(options);
   options.capacity = parse_bytes(texts.capacity);
   options.storage = parse_storage(texts.storage);
   options.remote_keys = parse_remote_keys(texts.remote_keys);

@@ -170,6 +170,8 @@ TEST(Server, EndsAtOnceWhenItCannotStart) {
   EXPECT_EQ(server.exit_code(10000), 2);
   server.spawn({"--size", "many"});
   EXPECT_EQ(server.exit_code(10000), 2);
+  server.spawn({"--size", "1M", "--listen", "127.0.0.1:99999"});
+  EXPECT_EQ(server.exit_code(10000), 2);
   server.start();
   TestServer other;
   other.state = server.state;
