@@ -4,8 +4,8 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -21,9 +21,10 @@ constexpr std::chrono::seconds longest_wait_for_directory{3};
 void make_private(std::filesystem::path const& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  if (error || ::chmod(directory.c_str(), S_IRWXU) != 0)
+  if (!error && ::chmod(directory.c_str(), S_IRWXU) != 0) error = {errno, std::generic_category()};
+  if (error)
     throw Error(ErrorCode::bad_request,
-                "cannot use the directory " + directory.string() + ": " + std::strerror(errno));
+                "cannot use the directory " + directory.string() + ": " + error.message());
 }
 
 /// Makes and locks the directory for this server alone.
