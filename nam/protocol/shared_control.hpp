@@ -107,7 +107,6 @@ class SharedControl {
   Entry& entry(std::uint64_t slot) const noexcept {
     return reinterpret_cast<Entry*>(mapping_.base() + sizeof(Header))[slot];
   }
-  static FileDescriptor create(std::uint64_t slots);
   /// Whether the header is read, or written by the data process, which trusts no memory that others map.
   enum class HeaderAccess : std::uint8_t { read, write };
   SharedControl(FileDescriptor descriptor, HeaderAccess access);
