@@ -10,8 +10,9 @@
 #include <sys/syscall.h>
 
 #include <cstdlib>
+#include <map>
 #include <random>
-#include <set>
+#include <string>
 
 #include "nam/protocol/user_secret.hpp"
 #include "tests/nam/server_fixture.hpp"
@@ -144,7 +145,7 @@ class Soak : public ::testing::Test {
       Json const grant = server_->show(grants_[random_() % user_count]);
       if (!is_ready(grant)) return;
       auto const process = grant.at("pid").get<pid_t>();
-      killed_.insert(process);
+      killed_[grant.at("grant").get<std::string>()] = process;
       end(process);
       ++kills_of_data_;
     } catch (Error const&) {  // the control process is just starting
@@ -152,11 +153,16 @@ class Soak : public ::testing::Test {
   }
 
   /// On a loaded machine the server may not have noticed yet that a killed process has ended.
-  bool is_ready(Json const& grant) const {
-    return grant.at("ready").get<bool>() && !killed_.contains(grant.at("pid").get<pid_t>());
+  bool is_ready(Json const& grant) {
+    auto const killed = killed_.find(grant.at("grant").get<std::string>());
+    if (killed != killed_.end()) {
+      if (killed->second == grant.at("pid").get<pid_t>()) return false;
+      killed_.erase(killed);  // a later process may have the same pid
+    }
+    return grant.at("ready").get<bool>();
   }
 
-  bool all_grants_are_ready() const {
+  bool all_grants_are_ready() {
     try {
       return std::all_of(grants_.begin(), grants_.end(),
                          [&](Locator const& grant) { return is_ready(server_->show(grant)); });
@@ -257,7 +263,7 @@ class Soak : public ::testing::Test {
   std::optional<TestServer> server_;
   std::vector<Locator> grants_;
   std::array<pid_t, client_count> clients_{};
-  std::set<pid_t> killed_;  ///< data processes
+  std::map<std::string, pid_t> killed_;  ///< data processes that the server may not have missed yet, by grant
   int kills_of_clients_ = 0;
   int kills_of_data_ = 0;
   int kills_of_main_ = 0;
