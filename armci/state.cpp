@@ -25,7 +25,7 @@ void end_program(int code) noexcept {
   // In a child made by fork(), MPI belongs to the parent. The launcher ends the job because of the exit code.
   if (running != 0 && finalized == 0 && !mpixrma::is_forked())
     MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, nonzero);
-  std::fflush(nullptr);
+  if (!mpixrma::is_forked()) std::fflush(nullptr);  // a child would write its parent's data once more
   ::_exit(nonzero);
 }
 

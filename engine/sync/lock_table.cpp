@@ -219,6 +219,7 @@ void LockTable::pass_all(Queue& queue, std::int64_t now) {
       std::stable_partition(first, waiting.end(), [now](Waiting const& one) { return one.deadline <= now; });
   // Those ahead of all exclusive requests have nothing to pass either.
   for (auto ahead = waiting.begin(); ahead != passed; ++ahead) ahead->deadline = no_deadline;
+  if (passed == first) return;
   for (auto other = passed; other != waiting.end(); ++other) ++other->passed;
 }
 

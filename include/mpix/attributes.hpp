@@ -140,8 +140,9 @@ int add_attributes(attributes chosen, Get get, Set set)
         void *value = nullptr;
         int flag = 0;
         code = get(MPIX_RMA_KEY_COMMUNICATABLE, &value, &flag);
-        bool const both = code == MPI_SUCCESS && flag != 0 &&
-                          value != (chosen.origin_communicatable ? MPIX_RMA_ORIGIN : MPIX_RMA_TARGET);
+        void *const other = chosen.origin_communicatable ? MPIX_RMA_TARGET : MPIX_RMA_ORIGIN;
+        bool const both =
+            code == MPI_SUCCESS && flag != 0 && (value == MPIX_RMA_BOTH || value == other);
         if (both) chosen.origin_communicatable = chosen.target_communicatable = true;
     }
     return code == MPI_SUCCESS ? for_each_attribute(chosen, set) : code;

@@ -65,6 +65,7 @@ bool may_issue(Window& window, Target& target) {
   return queue.awaited == Awaited::nothing;
 }
 
+/// A call with a request reports a lack of memory through the request.
 int issue_call(QueuedCall& call, Window& window, Target& target, engine::Status access) {
   try {
     return call.issue(window, target, access);

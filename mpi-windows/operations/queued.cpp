@@ -1,5 +1,6 @@
 #include "mpi-windows/operations/queued.hpp"
 
+#include <new>
 #include <utility>
 
 #include "mpi-windows/epochs/completion.hpp"
@@ -33,6 +34,16 @@ class QueuedOperation final : public QueuedCall {
 
   int issue(Window& window, Target& target, engine::Status access) override {
     if (engine::failed(access)) return finish(access);
+    try {
+      return issue_permitted(window, target);
+    } catch (std::bad_alloc const&) {
+      if (completion_ == nullptr) throw;
+      return finish(engine::Status::out_of_memory);
+    }
+  }
+
+ private:
+  int issue_permitted(Window& window, Target& target) {
     bool const is_plain = notification_ == no_notification && target.memory != nullptr;
     if (completion_ == nullptr || !is_plain) return issue_and_wait(window, target);
     if (try_load_store(window, target, operation_)) return finish(engine::Status::ok);
@@ -40,8 +51,6 @@ class QueuedOperation final : public QueuedCall {
     engine::Issued const issued = issue_to_engine(window, target, operation_);
     return issued.complete ? finish(issued.status) : MPI_SUCCESS;
   }
-
- private:
   /// Issues the operation while the target is still queued. An operation with a request is complete on
   /// return.
   int issue_and_wait(Window& window, Target& target) {

@@ -189,6 +189,9 @@ TEST_F(CppMemory, CommunicatableSidesAreAdded) {
   expect_both_sides(mpix::get_attributes(comm_));
   mpix::set_attributes(comm_, {.target_communicatable = true});
   expect_both_sides(mpix::get_attributes(comm_));
+  ASSERT_EQ(MPI_Comm_set_attr(comm_, MPIX_RMA_KEY_COMMUNICATABLE, nullptr), MPI_SUCCESS);  // neither side
+  mpix::set_attributes(comm_, {.origin_communicatable = true});
+  EXPECT_FALSE(mpix::get_attributes(comm_).target_communicatable);
   mpix::request_object native({.target_communicatable = true});
   EXPECT_FALSE(native.get().origin_communicatable);
   native.set({.origin_communicatable = true});
