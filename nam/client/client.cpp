@@ -177,16 +177,20 @@ void Client::expect_work(std::uint64_t bytes) noexcept {
   work_bytes_ += std::min(bytes, most_work - work_bytes_);
 }
 
-/// Answers name no request: a late one would be taken for the answer to the next request.
+/// Answers name no request, but arrive in the order of the requests.
 void Client::give_up() {
-  shared_->has_timed_out = true;
-  (void)::shutdown(descriptor(), SHUT_RDWR);
+  ++late_answers_;
   throw Error(ErrorCode::unavailable, "the memory server does not answer");
 }
 
+/// Returns the next message that is no late answer.
+std::optional<Message> Client::next_answer() {
+  std::optional<Message> message = shared_->channel.next();
+  for (; message && late_answers_ != 0; --late_answers_) message = shared_->channel.next();
+  return message;
+}
+
 Message Client::receive() {
-  if (shared_->has_timed_out)
-    throw Error(ErrorCode::unavailable, "the memory server has not answered an earlier request");
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms_) +
                    std::chrono::seconds(std::exchange(work_bytes_, 0) / slowest_work);
   bool open = true;
@@ -196,7 +200,7 @@ Message Client::receive() {
       // Read messages that the server sent before it closed the connection.
       std::lock_guard const held(shared_->mutex);
       (void)shared_->channel.flush();
-      if (auto message = shared_->channel.next()) return std::move(*message);
+      if (auto message = next_answer()) return std::move(*message);
       if (shared_->channel.has_output()) entry.events |= POLLOUT;
     }
     if (!open) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");

@@ -35,9 +35,9 @@ class Client {
   explicit Client(Address const& address, int timeout_ms = default_timeout_ms);
 
   /// Sends a request to the process at the other end, and returns its answer. Throws Error(unavailable) if
-  /// there is none in time, and so do all later requests: they would take the late answer for theirs.
+  /// there is none in time; a late answer is ignored.
   Json request(Json const& request);
-  /// Extends the time for the next answer, because the server first clears or stores this many bytes.
+  /// Extends the time for the next answer, because the server first stores this many bytes.
   void expect_work(std::uint64_t bytes) noexcept;
 
   /// As request(), with data in both directions; `received` gets the data of the answer unless it is null.
@@ -67,12 +67,14 @@ class Client {
   void begin_session(Address const& server, ServerTrust const& trust);
   friend PublicKey offered_key(Address const& server, int timeout_ms);
   Message receive();
+  std::optional<Message> next_answer();
   [[noreturn]] void give_up();
 
   std::shared_ptr<GuardedChannel> shared_;
   int timeout_ms_;
   std::uint64_t work_bytes_ = 0;  ///< of expect_work(), since the last answer
   bool has_version_ = false;      ///< the protocol version was sent to the server
+  int late_answers_ = 0;          ///< answers to come for which receive() no longer waits
   int unanswered_ = 0;            ///< number of send_unanswered() calls since the last answer
   std::string server_key_;
 };

@@ -15,7 +15,6 @@ struct GuardedChannel {
 
   std::mutex mutex;
   Channel channel;
-  bool has_timed_out = false;  ///< an answer was too late; read and written by the client alone
 };
 
 /// Makes a thread of this process renew the lease of the session several times per `lease`, until `session`

@@ -146,7 +146,6 @@ Session Session::connect(std::string const& port, Address const& server, WindowI
 
 WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                              WindowOptions const& options) {
-  for (std::uint64_t const bytes : sizes) client_.expect_work(bytes);
   WindowInfo window = window_from(client_.request({{"op", "allocate"},
                                                    {"sizes", sizes},
                                                    {"units", units},
@@ -178,15 +177,9 @@ Json release_of(WindowInfo const& window) { return {{"op", "release"}, {"window"
 
 }  // namespace
 
-void Session::release(WindowInfo const& window) {
-  client_.expect_work(bytes_of(window));
-  (void)client_.request(release_of(window));
-}
+void Session::release(WindowInfo const& window) { (void)client_.request(release_of(window)); }
 
-void Session::release_soon(WindowInfo const& window) {
-  client_.expect_work(bytes_of(window));
-  client_.send_unanswered(release_of(window));
-}
+void Session::release_soon(WindowInfo const& window) { client_.send_unanswered(release_of(window)); }
 
 void Session::persist(WindowInfo const& window) {
   client_.expect_work(bytes_of(window));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -118,13 +119,13 @@ bool DataProcess::give_back(RetiredSegment& piece) noexcept {
   try {
     memory_.storage->clear(piece.offset, length);
     if (memory_.file && piece.in_file) memory_.file->clear(piece.offset, length);
-  } catch (Error const& error) {
+    memory_.free->give_back(piece.offset, piece.bytes);
+    return true;
+  } catch (std::exception const& error) {
     if (!std::exchange(piece.is_stuck, true))
       log(Severity::error, std::string("the memory of an ended window stays reserved: ") + error.what());
     return false;
   }
-  memory_.free->give_back(piece.offset, piece.bytes);
-  return true;
 }
 
 void DataProcess::reclaim_revoked() {

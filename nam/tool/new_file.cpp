@@ -43,7 +43,7 @@ NewFile::NewFile(std::filesystem::path const& path)
   // Without a name, nothing of an interrupted backup remains.
   file_ = engine::FileDescriptor(
       ::openat(directory_.get(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (file_) return;
+  if (file_ && ::access(path_of_open_file().c_str(), F_OK) == 0) return;
   file_ = engine::FileDescriptor(::openat(directory_.get(), unfinished_.c_str(),
                                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                           S_IRUSR | S_IWUSR));
@@ -54,6 +54,9 @@ NewFile::NewFile(std::filesystem::path const& path)
 NewFile::~NewFile() {
   if (file_ && is_named_) (void)::unlinkat(directory_.get(), unfinished_.c_str(), 0);
 }
+
+/// By which finish() gives the file a name.
+std::string NewFile::path_of_open_file() const { return "/proc/self/fd/" + std::to_string(file_.get()); }
 
 void NewFile::fail() const {
   throw Error(ErrorCode::no_space, "cannot write " + path_.string() + ": " + std::strerror(errno));
@@ -73,9 +76,8 @@ void NewFile::finish() {
     refuse_new_file(path_, obstacle);
   if (::fsync(file_.get()) != 0) fail();
   // The final name comes by a rename, which replaces a file: linkat() does not.
-  std::string const opened = "/proc/self/fd/" + std::to_string(file_.get());
-  if (!is_named_ &&
-      ::linkat(AT_FDCWD, opened.c_str(), directory_.get(), unfinished_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+  if (!is_named_ && ::linkat(AT_FDCWD, path_of_open_file().c_str(), directory_.get(), unfinished_.c_str(),
+                             AT_SYMLINK_FOLLOW) != 0)
     fail();
   is_named_ = true;
   if (::renameat(directory_.get(), unfinished_.c_str(), directory_.get(), name_.c_str()) != 0) fail();

@@ -27,6 +27,7 @@ class NewFile {
   void finish();
 
  private:
+  std::string path_of_open_file() const;
   [[noreturn]] void fail() const;
 
   std::filesystem::path path_;

@@ -13,7 +13,7 @@ def dtype_of(view: memoryview) -> numpy.dtype[Any]:
         found = numpy.dtype(view.format)  # most formats are also names of dtypes
         if found.itemsize == view.itemsize:
             return found
-    except TypeError:
+    except (TypeError, ValueError):  # the latter for several fields
         pass
     try:
         with warnings.catch_warnings():

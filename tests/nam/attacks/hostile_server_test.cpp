@@ -127,9 +127,10 @@ TEST(HostileServer, LateAnswerIsNotTakenForTheNextOne) {
   Client client(server.grant().address, 100);
   EXPECT_EQ(client.request({{"op", "fast"}}).at("answer_to"), "fast");
   EXPECT_EQ(refusal([&] { (void)client.request({{"op", "slow"}}); }), ErrorCode::unavailable);
-  EXPECT_FALSE(client.is_open());
+  EXPECT_TRUE(client.is_open());
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
-  EXPECT_EQ(refusal([&] { (void)client.request({{"op", "fast"}}); }), ErrorCode::unavailable);
+  for (int round = 0; round < 3; ++round)
+    EXPECT_EQ(client.request({{"op", "fast"}}).at("answer_to"), "fast") << round;
 }
 
 /// The time for an answer includes the bytes that the server stores first.
