@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sched.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,8 +160,8 @@ void Client::send_unanswered(Json request) {
       throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
   }
   if (!answered) return;
+  unanswered_ = 0;  // also if the answer is late: later requests must be answered again
   (void)receive();
-  unanswered_ = 0;
 }
 
 void Client::keep_lease() {
@@ -177,13 +176,8 @@ void Client::expect_work(std::uint64_t bytes) noexcept {
   work_bytes_ += std::min(bytes, most_work - work_bytes_);
 }
 
-/// Answers name no request, but arrive in the order of the requests.
-void Client::give_up() {
-  ++late_answers_;
-  throw Error(ErrorCode::unavailable, "the memory server does not answer");
-}
-
-/// Returns the next message that is no late answer.
+/// Returns the next message that is no late answer. Answers name no request, but arrive in the order of the
+/// requests.
 std::optional<Message> Client::next_answer() {
   std::optional<Message> message = shared_->channel.next();
   for (; message && late_answers_ != 0; --late_answers_) message = shared_->channel.next();
@@ -207,7 +201,10 @@ Message Client::receive() {
     auto const left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     int const wait_ms = static_cast<int>(std::min<std::int64_t>(left.count(), longest_poll_ms));
-    if (left.count() <= 0) give_up();
+    if (left.count() <= 0) {
+      ++late_answers_;
+      throw Error(ErrorCode::unavailable, "the memory server does not answer");
+    }
     if (!poll_briefly(entry) && ::poll(&entry, 1, wait_ms) == 0) continue;
     std::lock_guard const held(shared_->mutex);
     if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = shared_->channel.fill();

@@ -68,7 +68,6 @@ class Client {
   friend PublicKey offered_key(Address const& server, int timeout_ms);
   Message receive();
   std::optional<Message> next_answer();
-  [[noreturn]] void give_up();
 
   std::shared_ptr<GuardedChannel> shared_;
   int timeout_ms_;
