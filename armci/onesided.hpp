@@ -172,11 +172,12 @@ template <Direction direction, typename Mode>
 /// A put or get while a trace is written: by load and store, and recorded, if that is possible.
 template <Direction direction, typename Mode>
 [[gnu::noinline]] int contiguous_traced(char const* call, void* local, void* remote, int bytes, int process,
-                                        Scaled const& scaled, Mode mode) {
+                                        mpixrma::engine::Recorder& recorder, Scaled const& scaled,
+                                        Mode mode) {
   mpixrma::Target* const target = known_target(process);
   bool const is_possible = target != nullptr && bytes > 0 && local != nullptr && remote != nullptr;
   auto const size = static_cast<std::size_t>(bytes);
-  if (is_possible && record_if<direction>(*mpixrma::direct_recorder(), *target, size, [&] {
+  if (is_possible && record_if<direction>(recorder, *target, size, [&] {
         mpixrma::engine::order_before_store(direction == Direction::put);
         bool const done = mpixrma::try_direct<moved<direction>, mpixrma::Lookup::traced>(
             *target, local, reinterpret_cast<mpixrma::RemoteAddress>(remote), size);
@@ -195,8 +196,8 @@ int contiguous(char const* call, void* local, void* remote, int bytes, int proce
                                               scaled)) [[likely]]
     return 0;
   if constexpr (direction != Direction::accumulate) {
-    if (mpixrma::direct_recorder() != nullptr) [[unlikely]]
-      return contiguous_traced<direction>(call, local, remote, bytes, process, scaled, mode);
+    if (mpixrma::engine::Recorder* const recorder = mpixrma::direct_recorder()) [[unlikely]]
+      return contiguous_traced<direction>(call, local, remote, bytes, process, *recorder, scaled, mode);
   }
   return contiguous_slow_path<direction>(call, local, remote, bytes, process, scaled, mode);
 }

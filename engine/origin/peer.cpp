@@ -32,22 +32,18 @@ std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerStat
   StripeTable& stripes = state->segments->stripes();
   auto made = std::make_unique<LocalPeer>(process, std::move(state));
   made->stripes_ = &stripes;
-  made->deferred_access_.clear(remote_);
+  made->guard_.clear(remote_);
   return made;
 }
 
 Peer::Peer(std::uint64_t process, std::unique_ptr<PeerState> state)
     : process_(process), state_(std::move(state)) {
-  deferred_access_.raise(remote_);
+  guard_.raise(remote_);
 }
 Peer::~Peer() = default;
 
 MappedSegment& Peer::slot(RemoteAddress address, std::size_t length) noexcept {
   return static_cast<LocalPeer*>(this)->mapped_.slot(address, length);
-}
-
-void Peer::keep_traced_segments() {
-  static_cast<LocalPeer*>(this)->traced_ = std::make_unique<MappedSegments>();
 }
 
 }  // namespace mpixrma::engine

@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "engine/op/operation.hpp"
+#include "engine/origin/access_guard.hpp"
 #include "engine/origin/mapped_segment.hpp"
-#include "engine/origin/message_mark.hpp"
 #include "engine/sync/stripes.hpp"
 
 /// The type of a peer in the C interface.
@@ -81,28 +81,39 @@ class Peer : public mpix_engine_peer {
   Peer& operator=(Peer const&) = delete;
 
   /// Returns a local pointer to the `bytes` bytes at `address` of the peer, or nullptr if they are not in a
-  /// mapped segment, the segment is no longer valid, or earlier messages must be waited for. nullptr does not
-  /// imply an invalid address; Engine::issue determines the reason.
+  /// mapped segment, the segment is no longer valid, earlier messages must be waited for, or the access must
+  /// be recorded in the trace. nullptr does not imply an invalid address; Engine::issue determines the
+  /// reason.
   std::byte* translate(RemoteAddress address, std::size_t bytes) const noexcept {
-    return direct_access_is_deferred() ? nullptr : mapped().translate(address, bytes);
+    return direct_access_is_guarded() ? nullptr : mapped().translate(address, bytes);
   }
 
   /// As translate(), in all but small segments. It calls no function, so that a caller with nothing else to
   /// do need not save registers.
   std::byte* translate_inline(RemoteAddress address, std::size_t bytes) const noexcept {
-    return direct_access_is_deferred() ? nullptr : mapped().translate_inline(address, bytes);
+    return direct_access_is_guarded() ? nullptr : mapped().translate_inline(address, bytes);
   }
 
-  /// As translate(), for callers that record the operation in the trace; nullptr while no trace is written.
-  inline std::byte* translate_traced(RemoteAddress address, std::size_t bytes) const noexcept;
+  /// As translate(), for callers that record the access in the trace if one is written.
+  std::byte* translate_traced(RemoteAddress address, std::size_t bytes) const noexcept {
+    if (direct_access_is_deferred()) return nullptr;
+    // Most segments are found without a call of a function.
+    std::byte* const found = mapped().translate_inline(address, bytes);
+    return found != nullptr ? found : mapped().translate(address, bytes);
+  }
 
   /// As MappedSegments::view, for a peer whose translate() or translate_traced() has just succeeded.
   SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
-  inline SegmentView view_traced(RemoteAddress address) const noexcept;
 
+  /// Whether direct access is deferred, or must be recorded in the trace.
+  bool direct_access_is_guarded() const noexcept { return guard_.is_set(); }
   /// Whether loads and stores must wait for messages, the peer is lost, or it shares no memory with this
   /// process: no segment may be accessed directly now.
-  bool direct_access_is_deferred() const noexcept { return deferred_access_.get() != 0; }
+  bool direct_access_is_deferred() const noexcept { return guard_.sequence() != 0; }
+  /// Whether a trace is written, and the peer shares memory with this process.
+  bool direct_access_is_traced() const noexcept { return guard_.is_traced(); }
+  /// Before other threads know of the peer.
+  void trace_direct_access() noexcept { guard_.trace(); }
 
   std::uint64_t process() const noexcept { return process_; }
 
@@ -121,30 +132,25 @@ class Peer : public mpix_engine_peer {
   /// this host.
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
 
-  /// While a trace is written, the segments that translate() must not find, so that every operation is
-  /// recorded; else null. This and the next function: only for a peer on this host.
-  inline MappedSegments* traced_segments() const noexcept;
-  void keep_traced_segments();
-
   /// Loads and stores must not overtake the messages up to `sequence`: translate() fails until
   /// allow_direct_access.
-  void defer_direct_access(std::uint64_t sequence) noexcept { deferred_access_.raise(sequence); }
+  void defer_direct_access(std::uint64_t sequence) noexcept { guard_.raise(sequence); }
   /// For defer_direct_access(): loads and stores must not overtake messages to other peers either.
-  static constexpr std::uint64_t deferred_by_multi_peer_fence = UINT64_MAX - 2;
+  static constexpr std::uint64_t deferred_by_multi_peer_fence = AccessGuard::max_sequence - 2;
   /// Replaces `deferred_by_multi_peer_fence` by a position, or 0.
   void defer_access_until(std::uint64_t sequence) noexcept {
-    deferred_access_.replace(deferred_by_multi_peer_fence, sequence);
+    guard_.replace(deferred_by_multi_peer_fence, sequence);
   }
-  std::uint64_t access_deferred_until() const noexcept { return deferred_access_.get(); }
+  std::uint64_t access_deferred_until() const noexcept { return guard_.sequence(); }
   /// Undoes defer_direct_access(sequence) unless a later call has replaced it.
   void allow_direct_access(std::uint64_t sequence) noexcept {
-    if (sequence < deferred_by_multi_peer_fence) deferred_access_.clear(sequence);
+    if (sequence < deferred_by_multi_peer_fence) guard_.clear(sequence);
   }
 
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from
   /// here on.
-  void lose() noexcept { deferred_access_.raise(lost_); }
-  bool is_lost() const noexcept { return deferred_access_.get() == lost_; }
+  void lose() noexcept { guard_.raise(lost_); }
+  bool is_lost() const noexcept { return guard_.sequence() == lost_; }
 
   /// Reserves the next `count` positions of the message stream; returns the last one. Under the channel's
   /// lock.
@@ -156,14 +162,14 @@ class Peer : public mpix_engine_peer {
 
  private:
   // Permanent values: the process is unreachable; its memory is never accessed by load and store.
-  static constexpr std::uint64_t lost_ = UINT64_MAX;
+  static constexpr std::uint64_t lost_ = AccessGuard::max_sequence;
   static constexpr std::uint64_t remote_ = lost_ - 1;
 
   inline MappedSegments const& mapped() const noexcept;
 
   std::uint64_t process_ = 0;
-  /// Position that loads and stores must not overtake, or one of the special values above; 0: none.
-  MessageMark deferred_access_;
+  /// The position that loads and stores must not overtake, or one of the special values above; 0: none.
+  AccessGuard guard_;
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
   std::unique_ptr<PeerState> state_;
@@ -176,27 +182,10 @@ class LocalPeer final : public Peer {
   friend class Peer;
   using Peer::Peer;
   MappedSegments mapped_;
-  std::unique_ptr<MappedSegments> traced_;
 };
 
 inline MappedSegments const& Peer::mapped() const noexcept {
   return static_cast<LocalPeer const*>(this)->mapped_;
-}
-
-inline MappedSegments* Peer::traced_segments() const noexcept {
-  return static_cast<LocalPeer const*>(this)->traced_.get();
-}
-
-inline SegmentView Peer::view_traced(RemoteAddress address) const noexcept {
-  return traced_segments()->view(address);
-}
-
-inline std::byte* Peer::translate_traced(RemoteAddress address, std::size_t bytes) const noexcept {
-  if (direct_access_is_deferred()) return nullptr;
-  MappedSegments const* const segments = traced_segments();
-  if (segments == nullptr) return nullptr;
-  std::byte* const found = segments->translate_inline(address, bytes);
-  return found != nullptr ? found : segments->translate(address, bytes);
 }
 
 }  // namespace mpixrma::engine

@@ -107,7 +107,7 @@ std::optional<Issued> Dispatch::issue_traced_direct() {
   Extent const extent = operation.target_layout.extent();
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   RemoteAddress const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
-  std::byte* const mapped = peer_.traced_segments()->translate(begin, bytes);
+  std::byte* const mapped = peer_.translate_traced(begin, bytes);
   if (mapped == nullptr) return std::nullopt;
   execute_with_stripes(operation, mapped - extent.begin, *peer_.stripes(), begin, begin + bytes);
   count(Path::direct, Issued{});

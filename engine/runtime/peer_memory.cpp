@@ -68,7 +68,7 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
 }
 
 std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
-  if (std::byte* const translated = peer.translate(begin, bytes)) return translated;
+  if (std::byte* const translated = peer.translate_traced(begin, bytes)) return translated;
   RemoteSegments& segments = *peer.state().segments;
   if (!segments.in_region(begin, begin + bytes)) return nullptr;
   RemoteSegments::Found found;
@@ -78,10 +78,9 @@ std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::siz
     return nullptr;
   }
   if (!found.mapped) return nullptr;
-  if (!state_.issues_all.load(std::memory_order_relaxed))
+  // Accesses that are recorded cannot bypass Engine::issue by a cached segment.
+  if (peer.direct_access_is_traced() || !state_.issues_all.load(std::memory_order_relaxed))
     remember(peer.slot(begin, found.length), found);
-  else if (MappedSegments* const traced = peer.traced_segments())
-    remember(traced->slot(begin, found.length), found);
   return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(begin) + found.delta);
 }
 

@@ -82,7 +82,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   }
   auto made = Peer::make(process, state_of(std::move(its)));
   PeerState& peer = made->state();
-  if (peer.shares_memory && state_.recorder != nullptr) made->keep_traced_segments();
+  if (peer.shares_memory && state_.recorder != nullptr) made->trace_direct_access();
   peer.secret = secret;
   state_.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
                    peer.shares_memory ? "same host" : "other host",

@@ -63,19 +63,29 @@ struct Elements {
   std::size_t bytes = 0;
   engine::RemoteAddress address = 0;  ///< in the process that has the memory
   Datatype const* type = nullptr;
-  engine::StripeTable* stripes = nullptr;
+  Target const* target = nullptr;
+
+  engine::StripeTable& stripes() const noexcept { return *target->stripes; }
+};
+
+/// The result of an attempt to update elements by load and store.
+struct Updated {
+  Target const* target = nullptr;  ///< null: nothing was done
+  std::size_t bytes = 0;
+
+  explicit operator bool() const noexcept { return target != nullptr; }
 };
 template <Lookup lookup = Lookup::usual>
 inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_Aint disp, MPI_Count count,
                               MPI_Datatype type) noexcept {
   Datatype const* const known = window.recent_type.find(type);
   std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
-  if (bytes == 0 || !known->defines(operation)) return {};
+  if (bytes == 0) return {};
   Target const& target = window.targets.recent(rank);
   std::uint64_t offset = 0;
   std::byte* const mapped = target.translate<lookup>(disp, bytes, &offset);
-  if (mapped == nullptr) return {};
-  return {mapped, bytes, target.address_of(offset), known, target.stripes};
+  if (mapped == nullptr || !known->defines(operation)) return {};
+  return {mapped, bytes, target.address_of(offset), known, &target};
 }
 
 /// Updates one word by one atomic instruction, if its memory is in mode `elements`. Returns false if nothing
@@ -83,7 +93,7 @@ inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_
 template <typename Word>
 inline bool try_word(Elements const& element, ReduceOp operation, void const* operand, void const* operand2,
                      void* result) noexcept {
-  if (element.address % sizeof(Word) != 0 || !element.stripes->modes.is_by_element(element.address))
+  if (element.address % sizeof(Word) != 0 || !element.stripes().modes.is_by_element(element.address))
     return false;
   auto* const word = reinterpret_cast<Word*>(element.mapped);
   Word unwanted;
@@ -104,14 +114,13 @@ inline bool try_one_word(Elements const& element, ReduceOp operation, void const
          try_word<std::uint32_t>(element, operation, operand, operand2, result);
 }
 
-/// Updates one element and fetches its previous value. Returns the size of the element in bytes; 0 if nothing
-/// was done.
+/// Updates one element and fetches its previous value.
 template <Lookup lookup = Lookup::usual>
-inline std::size_t try_fetch(Window& window, ReduceOp operation, void const* operand, void const* operand2,
-                             void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
+inline Updated try_fetch(Window& window, ReduceOp operation, void const* operand, void const* operand2,
+                         void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
   Elements const element = find_elements<lookup>(window, operation, rank, disp, 1, type);
   bool const done = element.mapped != nullptr && try_one_word(element, operation, operand, operand2, result);
-  return done ? element.bytes : 0;
+  return done ? Updated{element.target, element.bytes} : Updated{};
 }
 
 /// Accumulates elements of types without CPU atomics while it holds their stripe. Returns false for other
@@ -120,7 +129,7 @@ inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp ope
                           void const* origin) noexcept {
   ElementType const type = elements.type->flat().element;
   if (engine::has_cpu_atomics(type)) return false;
-  engine::SmallGuard const guard(*elements.stripes, elements.address, elements.address + elements.bytes,
+  engine::SmallGuard const guard(elements.stripes(), elements.address, elements.address + elements.bytes,
                                  window.pid);
   if (!guard.is_held()) return false;
   window.stores.note();
@@ -138,75 +147,73 @@ inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp ope
   return true;
 }
 
-/// Returns the number of bytes that were updated; 0 if nothing was done.
 template <Lookup lookup = Lookup::usual>
-inline std::size_t try_accumulate(Window& window, ReduceOp operation, void const* origin, int rank,
-                                  MPI_Aint disp, MPI_Count count, MPI_Datatype type) noexcept {
+inline Updated try_accumulate(Window& window, ReduceOp operation, void const* origin, int rank, MPI_Aint disp,
+                              MPI_Count count, MPI_Datatype type) noexcept {
   Elements const elements = find_elements<lookup>(window, operation, rank, disp, count, type);
-  if (elements.mapped == nullptr || operation == ReduceOp::no_op) return 0;
+  if (elements.mapped == nullptr || operation == ReduceOp::no_op) return {};
   bool const done = count == 1 && elements.type->atomic_word() != 0
                         ? try_one_word(elements, operation, origin, nullptr, nullptr)
                         : try_in_stripe(window, elements, operation, origin);
-  return done ? elements.bytes : 0;
+  return done ? Updated{elements.target, elements.bytes} : Updated{};
 }
 
-/// Updates contiguous memory of one type on all sides by load and store. Returns the number of bytes that
-/// were updated; 0 if nothing was done.
+/// Updates contiguous memory of one type on all sides by load and store.
 template <Lookup lookup = Lookup::usual>
-std::size_t try_contiguous(Window& window, UpdateCall const& call) noexcept {
+Updated try_contiguous(Window& window, UpdateCall const& call) noexcept {
   mpix_window_place const& place = *call.target;
   auto const is_alike = [&](mpix_window_buffer const& side) {
     return side.type == place.type && side.count == place.count;
   };
   bool const reads_origin = engine::operand_count(call.operation) != 0;
-  if (reads_origin && !is_alike(*call.origin)) return 0;
-  if (call.result != nullptr && !is_alike(*call.result)) return 0;
-  auto const [mapped, bytes, address, type, stripes] =
+  if (reads_origin && !is_alike(*call.origin)) return {};
+  if (call.result != nullptr && !is_alike(*call.result)) return {};
+  auto const [mapped, bytes, address, type, target] =
       find_elements<lookup>(window, call.operation, place.rank, place.disp, place.count, place.type);
-  if (mapped == nullptr) return 0;
+  if (mapped == nullptr) return {};
   ElementType const element = type->flat().element;
   bool const swap = call.operation == ReduceOp::compare_swap_eq;
-  if (swap && !can_compare_swap(element, bytes)) return 0;
+  if (swap && !can_compare_swap(element, bytes)) return {};
   engine::Reduction const reduction{
       .type = element, .operation = call.operation, .element_atomic = true, .scale = nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
     if (engine::has_cpu_atomics(reduction.type)) {
       engine::accumulate_elements(
-          reduction, call.origin->address, mapped, *stripes, address, bytes,
+          reduction, call.origin->address, mapped, *target->stripes, address, bytes,
           place.count == 1 && bytes <= sizeof(std::uint64_t) && !window.hints.keeps_arrays());
     } else {
-      engine::StripeGuard const guard(*stripes, engine::stripes_of(address, address + bytes));
+      engine::StripeGuard const guard(*target->stripes, engine::stripes_of(address, address + bytes));
       engine::accumulate_contiguous(reduction, mapped, static_cast<std::byte const*>(call.origin->address),
                                     bytes);
     }
-    return bytes;
+    return {target, bytes};
   }
   engine::PackedSides const sides{
       reads_origin ? static_cast<std::byte const*>(call.origin->address) : nullptr,
       static_cast<std::byte const*>(call.operand2),
       call.result != nullptr ? static_cast<std::byte*>(call.result->address) : nullptr, bytes};
-  bool const done = engine::try_update_elements(reduction, mapped, sides, *stripes, address,
+  bool const done = engine::try_update_elements(reduction, mapped, sides, *target->stripes, address,
                                                 window.hints.accumulate_flags());
-  return done ? bytes : 0;
+  return done ? Updated{target, bytes} : Updated{};
 }
 
 /// While a trace is written, calls `attempt` and records the update. `attempt` executes an update by load and
-/// store, and returns the number of bytes that were updated. Returns false if nothing was done.
+/// store, and returns an Updated. Returns false if nothing was done.
 template <typename Attempt>
-inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
+inline bool try_traced(Window& window, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
   engine::Recorder* const recorder = window.engine.direct_recorder();
   if (recorder == nullptr) [[likely]]
     return false;
   std::uint64_t const began = recorder->now();
-  std::size_t const bytes = attempt();
-  if (bytes == 0) return false;
-  recorder->add_direct(began, window.targets.recent(rank).memory->process(),
-                       engine::traced_update(operation, fetch), bytes);
+  Updated const updated = attempt();
+  if (!updated) return false;
+  recorder->add_direct(began, updated.target->memory->process(), engine::traced_update(operation, fetch),
+                       updated.bytes);
   return true;
 }
 
 __attribute__((noinline)) bool try_contiguous_traced(Window& window, UpdateCall const& call) noexcept {
-  return try_traced(window, call.target->rank, call.operation, Fetch{call.result != nullptr},
+  return try_traced(window, call.operation, Fetch{call.result != nullptr},
                     [&] { return try_contiguous<Lookup::traced>(window, call); });
 }
 
@@ -256,7 +263,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   if (call.operation == ReduceOp::count_) return MPI_ERR_OP;
   window.stores.note();
   bool const plain = request == nullptr && call.notification == no_notification;
-  if (plain && (try_contiguous(window, call) != 0 || try_contiguous_traced(window, call))) return MPI_SUCCESS;
+  if (plain && (try_contiguous(window, call) || try_contiguous_traced(window, call))) return MPI_SUCCESS;
   int const error = update_checked(window, call, request);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
@@ -271,12 +278,11 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
 
 __attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,
                                                    MPI_Datatype origin_type, int rank, MPI_Aint disp,
-                                                   MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                                   MPI_Count count, MPI_Datatype type, ReduceOp operation,
                                                    mpix_window_t* window) noexcept {
-  ReduceOp const operation = operation_of(op);
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
-  if (alike && try_traced(state, rank, operation, Fetch::no, [&] {
+  if (alike && try_traced(state, operation, Fetch::no, [&] {
         return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
       })) [[unlikely]]
     return MPI_SUCCESS;
@@ -289,7 +295,7 @@ __attribute__((noinline)) int fetch_slow_path(void const* operand, void const* o
                                               MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
                                               mpix_window_t* window) noexcept {
   auto& state = *static_cast<Window*>(window);
-  if (try_traced(state, rank, operation, Fetch::yes, [&] {
+  if (try_traced(state, operation, Fetch::yes, [&] {
         return try_fetch<Lookup::traced>(state, operation, operand, operand2, result, rank, disp, type);
       })) [[unlikely]]
     return MPI_SUCCESS;
@@ -309,11 +315,11 @@ using mpixrma::engine::ReduceOp;
 int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                            MPI_Aint disp, MPI_Count count, MPI_Datatype type, MPI_Op op,
                            mpix_window_t* window) {
+  ReduceOp const operation = operation_of(op);
   if (origin_type == type && origin_count == count &&
-      try_accumulate(*static_cast<Window*>(window), operation_of(op), origin, rank, disp, count, type) != 0)
-      [[likely]]
+      try_accumulate(*static_cast<Window*>(window), operation, origin, rank, disp, count, type)) [[likely]]
     return MPI_SUCCESS;
-  return accumulate_slow_path(origin, origin_count, origin_type, rank, disp, count, type, op, window);
+  return accumulate_slow_path(origin, origin_count, origin_type, rank, disp, count, type, operation, window);
 }
 
 int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
@@ -333,7 +339,7 @@ int mpix_window_accumulate_notify(mpix_window_t* window, const struct mpix_windo
 int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
                              MPI_Op op, mpix_window_t* window) {
   ReduceOp const operation = operation_of(op);
-  if (try_fetch(*static_cast<Window*>(window), operation, origin, nullptr, result, rank, disp, type) != 0)
+  if (try_fetch(*static_cast<Window*>(window), operation, origin, nullptr, result, rank, disp, type))
       [[likely]]
     return MPI_SUCCESS;
   return fetch_slow_path(origin, nullptr, result, type, rank, disp, operation, window);
@@ -342,8 +348,7 @@ int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type
 int mpix_window_compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
                                  int rank, MPI_Aint disp, mpix_window_t* window) {
   constexpr ReduceOp swap = ReduceOp::compare_swap_eq;
-  if (try_fetch(*static_cast<Window*>(window), swap, compare, origin, result, rank, disp, type) != 0)
-      [[likely]]
+  if (try_fetch(*static_cast<Window*>(window), swap, compare, origin, result, rank, disp, type)) [[likely]]
     return MPI_SUCCESS;
   return fetch_slow_path(compare, origin, result, type, rank, disp, swap, window);
 }

@@ -53,9 +53,7 @@ void cache_word_target(RmwCall const& call, Communicator& communicator, RemoteAd
   Target* const target = communicator.known_target(call.rank);
   if (type == nullptr || target == nullptr || type->atomic_word() == 0 || !has_fast_path(call.operation))
     return;
-  bool const traced = direct_recorder() != nullptr;
-  if ((traced ? target->peer->translate_traced(address, type->atomic_word())
-              : target->peer->translate(address, type->atomic_word())) != nullptr)
+  if (target->peer->translate_traced(address, type->atomic_word()) != nullptr)
     cache_target(communicator, *type, *target, address);
 }
 

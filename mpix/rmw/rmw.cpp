@@ -33,20 +33,22 @@ using engine::ReduceOp;
 
 constexpr ReduceOp unknown = ReduceOp::count_;
 
+// Outside of the functions, or each call would copy them to the stack.
+constexpr ReduceOp rmw_operations[] = {
+    ReduceOp::increment, ReduceOp::prod, ReduceOp::sum, ReduceOp::land, ReduceOp::lor,
+    ReduceOp::lxor,      ReduceOp::band, ReduceOp::bor, ReduceOp::bxor, ReduceOp::replace,
+    ReduceOp::no_op,     ReduceOp::min,  ReduceOp::max};
+constexpr ReduceOp rmw2_operations[] = {ReduceOp::mask_swap,       ReduceOp::compare_swap_lt,
+                                        ReduceOp::compare_swap_le, ReduceOp::compare_swap_eq,
+                                        ReduceOp::compare_swap_ge, ReduceOp::compare_swap_gt,
+                                        ReduceOp::compare_swap_ne};
+
 constexpr ReduceOp operation_of(MPIX_RMW_Op op) noexcept {
-  constexpr ReduceOp table[] = {ReduceOp::increment, ReduceOp::prod,    ReduceOp::sum,   ReduceOp::land,
-                                ReduceOp::lor,       ReduceOp::lxor,    ReduceOp::band,  ReduceOp::bor,
-                                ReduceOp::bxor,      ReduceOp::replace, ReduceOp::no_op, ReduceOp::min,
-                                ReduceOp::max};
-  return op >= MPIX_RMW_INC && op <= MPIX_RMW_MAX ? table[op - MPIX_RMW_INC] : unknown;
+  return op >= MPIX_RMW_INC && op <= MPIX_RMW_MAX ? rmw_operations[op - MPIX_RMW_INC] : unknown;
 }
 
 constexpr ReduceOp operation_of(MPIX_RMW2_Op op) noexcept {
-  constexpr ReduceOp table[] = {ReduceOp::mask_swap,       ReduceOp::compare_swap_lt,
-                                ReduceOp::compare_swap_le, ReduceOp::compare_swap_eq,
-                                ReduceOp::compare_swap_ge, ReduceOp::compare_swap_gt,
-                                ReduceOp::compare_swap_ne};
-  return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op - MPIX_RMW2_MASK_SWAP]
+  return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? rmw2_operations[op - MPIX_RMW2_MASK_SWAP]
                                                                    : unknown;
 }
 
@@ -59,10 +61,18 @@ struct Operands {
   void* result;
 };
 
-/// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible.
-template <typename Word, typename Op>
+/// What an update does if direct access is guarded.
+enum class Guard {
+  refuse,  ///< returns false
+  ignore   ///< the caller has waited, or records the update
+};
+
+/// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible, or
+/// if the access is guarded and may not be.
+template <Guard guard, typename Word, typename Op>
 inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
-  if (address % sizeof(Word) != 0 || recent.peer->direct_access_is_deferred()) return false;
+  if (address % sizeof(Word) != 0) return false;
+  if (guard == Guard::refuse && recent.peer->direct_access_is_guarded()) return false;
   auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
   if (word == nullptr) return false;
   if (overlap(call.result, call.operand, sizeof(Word)) || overlap(call.result, call.operand2, sizeof(Word)))
@@ -92,15 +102,22 @@ inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, Re
   return true;
 }
 
-/// Executes the common case in a few instructions, with the cached target of the thread's latest operation to
-/// this rank. Returns false in every other case, without side effects; the caller must then check all
-/// arguments. `Count` is a template parameter so that an int count is widened only if needed.
-template <typename Op, typename Count>
-inline bool try_cached_target(TargetCache const& cache, Operands<Op> const& call, Count count,
-                              MPI_Datatype datatype, int rank, MPI_Aint displacement,
-                              MPI_Request const* request, MPI_Comm const* comm, void const* attributes) {
+/// As update_word(), for a word of the size that `recent` has cached.
+template <Guard guard, typename Op>
+inline bool update_cached(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
+  if (recent.atomic_word == 8) return update_word<guard, std::uint64_t>(call, recent, address);
+  return recent.atomic_word == 4 && update_word<guard, std::uint32_t>(call, recent, address);
+}
+
+/// Calls `update` with the cached target of the thread's latest operation to this rank, if an update of it by
+/// one CPU instruction satisfies the arguments, and returns its result. Returns false in every other case;
+/// the caller must then check all arguments. `Count` is a template parameter so that an int count is widened
+/// only if needed. Direct access to the target's peer may be guarded.
+template <typename Count, typename Update>
+inline bool with_cached_target(Count count, MPI_Datatype datatype, int rank, MPI_Request const* request,
+                               MPI_Comm const* comm, void const* attributes, Update&& update) {
   if (comm == nullptr || request != nullptr || count != 1) return false;
-  CachedTarget const* const recent = find_cached_target(cache, *comm, datatype, rank);
+  CachedTarget const* const recent = find_cached_target(*comm, datatype, rank);
   if (recent == nullptr) return false;
   std::uint64_t set = recent->communicator->attribute_word();
   if (attributes != nullptr) {
@@ -110,9 +127,21 @@ inline bool try_cached_target(TargetCache const& cache, Operands<Op> const& call
     set |= given->set;
   }
   if ((set & beyond_direct_path) != 0) return false;
-  RemoteAddress const address = static_cast<RemoteAddress>(displacement);
-  if (recent->atomic_word == 8) return update_word<std::uint64_t>(call, *recent, address);
-  return recent->atomic_word == 4 && update_word<std::uint32_t>(call, *recent, address);
+  return update(*recent);
+}
+
+/// As update_cached(), while a trace is written: also records the update.
+template <typename Op>
+inline bool update_traced(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
+  engine::Recorder* const recorder = direct_recorder();
+  if (recorder == nullptr || recent.peer->direct_access_is_deferred()) return false;
+  std::uint64_t const began = recorder->now();
+  if (!update_cached<Guard::ignore>(call, recent, address)) return false;
+  auto op = engine::TracedOp::compare_and_swap;  // the only one of MPIX_RMA_rmw2
+  if constexpr (std::is_same_v<Op, MPIX_RMW_Op>)
+    op = engine::traced_update(operation_of(call.op), engine::Fetch{call.result != nullptr});
+  recorder->add_direct(began, recent.peer->process(), op, recent.atomic_word);
+  return true;
 }
 
 /// The common implementation of all forms.
@@ -132,25 +161,6 @@ __attribute__((noinline)) int rmw_slow_path(RmwCall const& call, Request* reques
   }
 } catch (...) {
   return raise_exception(call.communicator, call.name);
-}
-
-/// As try_cached_target(), while a trace is written: also records the update.
-template <typename Op, typename Count>
-inline bool try_traced(Operands<Op> const& one, Count count, MPI_Datatype datatype, int rank,
-                       MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
-                       void const* attributes) {
-  engine::Recorder* const recorder = direct_recorder();
-  if (recorder == nullptr) [[likely]]
-    return false;
-  std::uint64_t const began = recorder->now();
-  TargetCache const& cache = traced_cache->transfers;
-  if (!try_cached_target(cache, one, count, datatype, rank, displacement, request, comm, attributes))
-    return false;
-  CachedTarget const& used = cache.at(rank);
-  recorder->add_direct(began, used.peer->process(),
-                       engine::traced_update(operation_of(one.op), engine::Fetch{one.result != nullptr}),
-                       used.atomic_word);
-  return true;
 }
 
 template <typename Op, typename Count>
@@ -173,33 +183,55 @@ __attribute__((noinline)) int rmw_uncached(MPIX_RMW_Op op, void const* operand, 
                                            MPI_Datatype datatype, void* result, int rank, MPI_Aint disp,
                                            MPI_Request* request, MPI_Comm* comm,
                                            MPIX_RMA_Attributes const* attributes) {
-  Operands<MPIX_RMW_Op> const one{op, operand, nullptr, result};
-  if (try_traced(one, count, datatype, rank, disp, request, comm, attributes)) [[unlikely]]
-    return MPI_SUCCESS;
   return rmw_slow_path({name_of<MPIX_RMW_Op, Count>(use), op, operation_of(op), operand, nullptr, count,
                         datatype, result, rank, disp, comm, attributes, use},
                        request);
 }
 
-/// As rmw_uncached(), for MPIX_RMA_rmw2, which has too many arguments to keep them in registers.
-__attribute__((noinline)) int rmw2_uncached(RmwCall const& call, MPI_Request* request) {
-  Operands<MPIX_RMW2_Op> const one{static_cast<MPIX_RMW2_Op>(call.op), call.operand, call.operand2,
-                                   call.result};
-  if (try_traced(one, call.count, call.datatype, call.rank, call.displacement, request, call.communicator,
-                 call.attributes)) [[unlikely]]
-    return MPI_SUCCESS;
-  return rmw_slow_path(call, request);
+/// As rmw_uncached(), for an element of a cached target with guarded access.
+template <RequestArgument use, typename Count>
+__attribute__((noinline)) int rmw_guarded(MPIX_RMW_Op op, void const* operand, CachedTarget const* recent,
+                                          MPI_Datatype datatype, void* result, int rank, MPI_Aint disp,
+                                          MPI_Request* request, MPI_Comm* comm,
+                                          MPIX_RMA_Attributes const* attributes) {
+  Operands<MPIX_RMW_Op> const one{op, operand, nullptr, result};
+  if (update_traced(one, *recent, static_cast<RemoteAddress>(disp))) return MPI_SUCCESS;
+  return rmw_uncached<use>(op, operand, Count{1}, datatype, result, rank, disp, request, comm, attributes);
 }
 
 template <RequestArgument use, typename Count>
 inline int rmw(MPIX_RMW_Op op, void const* operand, Count count, MPI_Datatype datatype, void* result,
                int rank, MPI_Aint disp, MPI_Request* request, MPI_Comm* comm,
                MPIX_RMA_Attributes const* attributes) {
-  Operands<MPIX_RMW_Op> const one{op, operand, nullptr, result};
-  if (try_cached_target(*target_cache, one, count, datatype, rank, disp, request, comm, attributes))
-      [[likely]]
-    return MPI_SUCCESS;
+  CachedTarget const* recent = nullptr;
+  with_cached_target(count, datatype, rank, request, comm, attributes, [&](CachedTarget const& found) {
+    recent = &found;
+    return true;
+  });
+  if (recent != nullptr) [[likely]] {
+    if (recent->peer->direct_access_is_guarded()) [[unlikely]]
+      return rmw_guarded<use, Count>(op, operand, recent, datatype, result, rank, disp, request, comm,
+                                     attributes);
+    Operands<MPIX_RMW_Op> const one{op, operand, nullptr, result};
+    if (update_cached<Guard::ignore>(one, *recent, static_cast<RemoteAddress>(disp))) [[likely]]
+      return MPI_SUCCESS;
+  }
   return rmw_uncached<use>(op, operand, count, datatype, result, rank, disp, request, comm, attributes);
+}
+
+/// All cases of MPIX_RMA_rmw2 but the common one. The call has too many arguments to keep them in registers.
+__attribute__((noinline)) int rmw2_uncached(RmwCall const& call, MPI_Request* request) {
+  if (direct_recorder() != nullptr) {
+    Operands<MPIX_RMW2_Op> const one{static_cast<MPIX_RMW2_Op>(call.op), call.operand, call.operand2,
+                                     call.result};
+    auto const update = [&](CachedTarget const& recent) {
+      return update_traced(one, recent, static_cast<RemoteAddress>(call.displacement));
+    };
+    if (with_cached_target(call.count, call.datatype, call.rank, request, call.communicator, call.attributes,
+                           update))
+      return MPI_SUCCESS;
+  }
+  return rmw_slow_path(call, request);
 }
 
 template <RequestArgument use, typename Count>
@@ -207,8 +239,11 @@ inline int rmw(MPIX_RMW2_Op op, void const* operand, Count count, MPI_Datatype d
                void* result, int rank, MPI_Aint disp, MPI_Request* request, MPI_Comm* comm,
                MPIX_RMA_Attributes const* attributes) {
   Operands<MPIX_RMW2_Op> const one{op, operand, operand2, result};
-  if (try_cached_target(*target_cache, one, count, datatype, rank, disp, request, comm, attributes))
-    return MPI_SUCCESS;
+  // A separate exit for guarded access, as that of MPIX_RMA_rmw, would cost the common case registers.
+  auto const update = [&](CachedTarget const& recent) {
+    return update_cached<Guard::refuse>(one, recent, static_cast<RemoteAddress>(disp));
+  };
+  if (with_cached_target(count, datatype, rank, request, comm, attributes, update)) return MPI_SUCCESS;
   return rmw2_uncached({name_of<MPIX_RMW2_Op, Count>(use), op, operation_of(op), operand, operand2, count,
                         datatype, result, rank, disp, comm, attributes, use},
                        request);

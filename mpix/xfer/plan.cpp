@@ -95,46 +95,55 @@ namespace mpixrma {
 
 namespace {
 
-inline RecentPlan const& recent_of(MPIX_RMA_Plan_s const& plan, RecentPlan const* plans) noexcept {
-  RecentPlan const* entry = &plans[plan.number % recent_plan_count];
+inline RecentPlan const& recent_of(MPIX_RMA_Plan_s const& plan) noexcept {
+  RecentPlan const* entry = &recent_plan[plan.number % recent_plan_count];
   asm("" : "+r"(entry));  // or the compiler computes it again for every use
   return *entry;
 }
 
-/// Transfers by load and store, with the segment that an earlier transfer of this plan has cached. Returns
-/// false if nothing was done.
+/// The memory of a transfer after all checks.
+struct PlannedCopy {
+  std::byte* to;
+  std::byte const* from;
+  std::size_t bytes;
+};
+
+/// Resolves the memory of a transfer by the segment that an earlier transfer of this plan has cached. Returns
+/// false if that is impossible; then the caller must check all arguments. Direct access to the plan's peer
+/// may be guarded.
 template <typename Count>
-inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, RecentPlan const& recent, void* origin,
-                              void* target, Count count) {
+inline bool resolve(MPIX_RMA_Plan_s const& plan, void* origin, void* target, Count count, PlannedCopy* copy) {
+  RecentPlan const& recent = recent_of(plan);
   if (recent.number != plan.number || count <= 0 || origin == nullptr) return false;
   if (plan.communicator->attribute_word() != 0 || plan.communicator->context() != plan.context) return false;
-  std::size_t bytes = 0;
-  if (!multiply(plan.element_bytes, count, &bytes)) return false;
-  std::byte* const remote = recent.segment.translate(reinterpret_cast<RemoteAddress>(target), bytes);
-  if (remote == nullptr || plan.target->peer->direct_access_is_deferred()) return false;
+  if (!multiply(plan.element_bytes, count, &copy->bytes)) return false;
+  std::byte* const remote = recent.segment.translate(reinterpret_cast<RemoteAddress>(target), copy->bytes);
+  if (remote == nullptr) return false;
   auto* const local = static_cast<std::byte*>(origin);
   bool const put = plan.call.operation == MPIX_RMA_PUT;
-  std::byte* const to = put ? remote : local;
-  std::byte const* const from = put ? local : remote;
-  if (bytes == sizeof(std::uint64_t)) {
-    std::memcpy(to, from, sizeof(std::uint64_t));
-  } else {
-    engine::copy_bytes(to, from, bytes);
-  }
+  copy->to = put ? remote : local;
+  copy->from = put ? local : remote;
   return true;
 }
 
-/// As transfer_directly(), while a trace is written: also records the transfer.
-template <typename Count>
-[[gnu::always_inline]] inline bool transfer_traced(MPIX_RMA_Plan_s const& plan, void* origin, void* target,
-                                                   Count count) {
+inline int execute(PlannedCopy const& copy) noexcept {
+  if (copy.bytes == sizeof(std::uint64_t)) {
+    std::memcpy(copy.to, copy.from, sizeof(std::uint64_t));
+  } else {
+    engine::copy_bytes(copy.to, copy.from, copy.bytes);
+  }
+  return MPI_SUCCESS;
+}
+
+/// Executes the copy while a trace is written, and records the transfer.
+__attribute__((noinline)) int execute_traced(PlannedCopy copy, MPIX_RMA_Plan_s const& plan) noexcept {
   engine::Recorder& recorder = *direct_recorder();
   std::uint64_t const began = recorder.now();
-  if (!transfer_directly(plan, recent_of(plan, traced_cache->plans), origin, target, count)) return false;
+  execute(copy);
   recorder.add_direct(began, plan.target->peer->process(),
                       plan.call.operation == MPIX_RMA_PUT ? engine::TracedOp::put : engine::TracedOp::get,
-                      plan.element_bytes * static_cast<std::size_t>(count));
-  return true;
+                      copy.bytes);
+  return MPI_SUCCESS;
 }
 
 /// Caches the segment of this address for the next transfer, if the segment is mapped.
@@ -142,12 +151,9 @@ void cache_segment(MPIX_RMA_Plan_s const& plan, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
   if (plan.element_bytes == 0) return;
   engine::Peer const& peer = *plan.target->peer;
-  bool const traced = direct_recorder() != nullptr;
-  if ((traced ? peer.translate_traced(address, 1) : peer.translate(address, 1)) == nullptr) return;
-  ThreadCache* const cache = writable_thread_cache();
-  if (cache == nullptr) return;
-  cache->plans[plan.number % recent_plan_count] = {plan.number,
-                                                   traced ? peer.view_traced(address) : peer.view(address)};
+  if (peer.translate_traced(address, 1) == nullptr) return;
+  if (ThreadCache* const cache = writable_thread_cache())
+    cache->plans[plan.number % recent_plan_count] = {plan.number, peer.view(address)};
 }
 
 template <typename Count>
@@ -159,9 +165,6 @@ template <typename Count>
 __attribute__((noinline)) int transfer_by_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count,
                                                void* target_addr, Count target_count,
                                                MPI_Request* request) try {
-  bool const plain = plan != MPIX_RMA_PLAN_NULL && origin_count == target_count && request == nullptr;
-  if (plain && direct_recorder() != nullptr && transfer_traced(*plan, origin_addr, target_addr, origin_count))
-    return MPI_SUCCESS;
   Site const site{name_of_call<Count>()};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   if (plan == MPIX_RMA_PLAN_NULL) return raise(site, MPI_ERR_ARG, "plan is MPIX_RMA_PLAN_NULL");
@@ -183,9 +186,14 @@ __attribute__((noinline)) int transfer_by_plan(MPIX_RMA_Plan plan, void* origin_
 template <typename Count>
 inline int issue_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count, void* target_addr,
                       Count target_count, MPI_Request* request) {
+  PlannedCopy copy;
   if (plan != MPIX_RMA_PLAN_NULL && origin_count == target_count && request == nullptr &&
-      transfer_directly(*plan, recent_of(*plan, recent_plan), origin_addr, target_addr, origin_count))
-    return MPI_SUCCESS;
+      resolve(*plan, origin_addr, target_addr, origin_count, &copy)) [[likely]] {
+    engine::Peer const& peer = *plan->target->peer;
+    if (!peer.direct_access_is_guarded()) [[likely]]
+      return execute(copy);
+    if (direct_recorder() != nullptr && !peer.direct_access_is_deferred()) return execute_traced(copy, *plan);
+  }
   return transfer_by_plan(plan, origin_addr, origin_count, target_addr, target_count, request);
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <new>
 
-#include "mpix/runtime/process_engine.hpp"
-
 namespace mpixrma {
 
 namespace {
@@ -15,7 +13,6 @@ constinit ThreadCache const empty_cache{};
 
 thread_local constinit TargetCache const* target_cache = &empty_cache.transfers;
 thread_local constinit RecentPlan const* recent_plan = empty_cache.plans;
-thread_local constinit ThreadCache const* traced_cache = &empty_cache;
 
 namespace {
 
@@ -24,7 +21,6 @@ class CacheOwner {
  public:
   CacheOwner() noexcept = default;
   ~CacheOwner() {
-    traced_cache = &empty_cache;
     target_cache = &empty_cache.transfers;
     recent_plan = empty_cache.plans;
     delete cache_;
@@ -37,21 +33,14 @@ class CacheOwner {
   ThreadCache* get() noexcept {
     if (cache_ == nullptr && !ended_) {
       cache_ = new (std::nothrow) ThreadCache;
-      if (cache_ != nullptr) publish(*cache_);
+      if (cache_ == nullptr) return nullptr;
+      target_cache = &cache_->transfers;
+      recent_plan = cache_->plans;
     }
     return cache_;
   }
 
  private:
-  static void publish(ThreadCache const& cache) noexcept {
-    if (direct_recorder() != nullptr) {
-      traced_cache = &cache;
-    } else {
-      target_cache = &cache.transfers;
-      recent_plan = cache.plans;
-    }
-  }
-
   ThreadCache* cache_ = nullptr;
   bool ended_ = false;  // the destructors of other objects of the thread may communicate
 };
@@ -85,8 +74,7 @@ void find_words(CachedTarget& recent, RemoteAddress address) noexcept {
 ThreadCache* writable_thread_cache() noexcept { return cache_owner.get(); }
 
 void clear_thread_cache() noexcept {
-  if (recent_plan == empty_cache.plans && traced_cache == &empty_cache)
-    return;  // the thread has no cache, or has ended
+  if (recent_plan == empty_cache.plans) return;  // the thread has no cache, or has ended
   *cache_owner.get() = ThreadCache();
 }
 
@@ -105,8 +93,7 @@ void cache_target(Communicator const& communicator, Datatype const& type, Target
   recent.atomic_word = type.atomic_word();
   recent.communicator = &communicator;
   recent.peer = target.peer;
-  recent.segment =
-      direct_recorder() != nullptr ? target.peer->view_traced(address) : target.peer->view(address);
+  recent.segment = target.peer->view(address);
   find_words(recent, address);
 }
 

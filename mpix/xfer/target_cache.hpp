@@ -87,11 +87,9 @@ struct ThreadCache {
 
 // Compiled for the initial-exec model: accessed without a call. Only pointers, because a library that is
 // loaded by dlopen() gets little thread-local storage of that model. Never null: until the thread caches a
-// target, and while a trace is written, they point to an empty cache that all threads share.
+// target, they point to an empty cache that all threads share.
 extern thread_local constinit TargetCache const* target_cache;
 extern thread_local constinit RecentPlan const* recent_plan;
-/// The thread's cache while a trace is written, in place of the two pointers above; never null either.
-extern thread_local constinit ThreadCache const* traced_cache;
 
 /// Returns the thread's own cache, for writing; nullptr if there is no memory for one, or the thread is about
 /// to end.
@@ -100,20 +98,15 @@ ThreadCache* writable_thread_cache() noexcept;
 void clear_thread_cache() noexcept;
 
 /// Returns the cached target of the thread's latest operation with these arguments; nullptr if another
-/// operation has replaced the entry, or handles were freed, since then.
-inline CachedTarget const* find_cached_target(TargetCache const& transfers, MPI_Comm comm, MPI_Datatype type,
-                                              int rank) noexcept {
-  CachedTarget const& recent = transfers.at(rank);
+/// operation has replaced the entry, or handles were freed, since then. If direct access to its peer is
+/// guarded, the caller waits or records the access.
+inline CachedTarget const* find_cached_target(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
+  CachedTarget const& recent = target_cache->at(rank);
   if (recent.comm != comm || recent.type != type || recent.rank != rank) return nullptr;
   return recent.generation == handles_generation.load(std::memory_order_acquire) ? &recent : nullptr;
 }
 
-inline CachedTarget const* find_cached_target(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
-  return find_cached_target(*target_cache, comm, type, rank);
-}
-
-/// Caches the target of an operation by load and store. While a trace is written, only
-/// find_cached_target(traced_cache->transfers, ...) finds it: the caller records the operation.
+/// Caches the target of an operation by load and store.
 void cache_target(Communicator const& communicator, Datatype const& type, Target& target,
                   RemoteAddress address);
 

@@ -76,7 +76,7 @@ inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t attribute_bits) noexc
 
 /// Resolves a transfer without request by the cached target `recent`, which may be null, and orders an
 /// ordered transfer behind earlier stores. Returns nullptr if the cached target does not serve the call; then
-/// the caller must check all arguments.
+/// the caller must check all arguments. Direct access to the target's peer may be guarded.
 template <typename Count>
 inline CachedTarget const* resolve_cached_transfer(CachedTarget const* recent, MPIX_RMA_Op op, void* origin,
                                                    Count count, void* target_addr,
@@ -91,9 +91,35 @@ inline CachedTarget const* resolve_cached_transfer(CachedTarget const* recent, M
   if (count <= 0 || origin == nullptr) return nullptr;
   if (!multiply(recent->element_bytes, count, &sides->bytes)) return nullptr;
   sides->remote = recent->segment.translate(reinterpret_cast<RemoteAddress>(target_addr), sides->bytes);
-  if (sides->remote == nullptr || recent->peer->direct_access_is_deferred()) return nullptr;
+  if (sides->remote == nullptr) return nullptr;
   sides->local = static_cast<std::byte*>(origin);
   return recent;
+}
+
+/// Whether transfer_traced() can carry out the operation with a resolved target now.
+inline bool can_trace(MPIX_RMA_Op op, CachedTarget const& recent) noexcept {
+  bool const has_kernel = op == MPIX_RMA_PUT || op == MPIX_RMA_GET ||
+                          (op == MPIX_RMA_ACCUMULATE && recent.sum_element != engine::ElementType::none);
+  return has_kernel && direct_recorder() != nullptr && !recent.peer->direct_access_is_deferred();
+}
+
+/// Transfers to the cached target while a trace is written, and records the transfer.
+__attribute__((noinline)) int transfer_traced(MPIX_RMA_Op op, CachedTarget const& recent,
+                                              MappedTransfer sides) noexcept {
+  engine::Recorder& recorder = *direct_recorder();
+  std::uint64_t const began = recorder.now();
+  auto traced = engine::TracedOp::put;
+  if (op == MPIX_RMA_PUT) {
+    copy_last(sides.remote, sides.local, sides.bytes);
+  } else if (op == MPIX_RMA_GET) {
+    copy_last(sides.local, sides.remote, sides.bytes);
+    traced = engine::TracedOp::get;
+  } else {
+    add_last(recent.sum_element, sides.remote, sides.local, sides.bytes);
+    traced = engine::TracedOp::accumulate;
+  }
+  recorder.add_direct(began, recent.peer->process(), traced, sides.bytes);
+  return MPI_SUCCESS;
 }
 
 void finish_with_request(std::uint64_t attribute_bits, MPI_Request* request) {
@@ -178,35 +204,6 @@ bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress 
   return sequence != 0;
 }
 
-/// Transfers to a cached target while a trace is written, and records the transfer. Returns false, with
-/// nothing done, if the target is not cached.
-template <typename Count>
-[[gnu::always_inline]] inline bool transfer_traced(engine::Recorder& recorder, MPIX_RMA_Op op, void* origin,
-                                                   Count count, MPI_Datatype datatype, int rank,
-                                                   void* target_addr, MPI_Comm comm,
-                                                   MPIX_RMA_Attributes const* attributes) {
-  std::uint64_t const began = recorder.now();
-  MappedTransfer sides;
-  CachedTarget const* const recent =
-      resolve_cached_transfer(find_cached_target(traced_cache->transfers, comm, datatype, rank), op, origin,
-                              count, target_addr, attributes, &sides);
-  if (recent == nullptr) return false;
-  auto traced = engine::TracedOp::put;
-  if (op == MPIX_RMA_PUT) {
-    copy_last(sides.remote, sides.local, sides.bytes);
-  } else if (op == MPIX_RMA_GET) {
-    copy_last(sides.local, sides.remote, sides.bytes);
-    traced = engine::TracedOp::get;
-  } else if (op == MPIX_RMA_ACCUMULATE && recent->sum_element != engine::ElementType::none) {
-    add_last(recent->sum_element, sides.remote, sides.local, sides.bytes);
-    traced = engine::TracedOp::accumulate;
-  } else {
-    return false;
-  }
-  recorder.add_direct(began, recent->peer->process(), traced, sides.bytes);
-  return true;
-}
-
 /// Caches the target of a successful transfer for transfer_traced(), if its elements are contiguous and its
 /// memory is mapped.
 void cache_traced_target(XferCall const& call, Communicator const& communicator) {
@@ -280,23 +277,6 @@ __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, 
   return raise_exception(communicator, name_of<Count>(form));
 }
 
-/// Transfers while a trace is written: to a cached target, or on the slow path.
-template <Form form, typename Count>
-__attribute__((noinline, flatten)) int xfer_traced(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
-                                                   MPI_Datatype origin_datatype, int target_rank,
-                                                   void* target_addr, Count target_count,
-                                                   MPI_Datatype target_datatype, MPI_Request* request,
-                                                   MPI_Comm* communicator,
-                                                   MPIX_RMA_Attributes const* rma_attr_val) {
-  bool const plain = request == nullptr && communicator != nullptr && origin_count == target_count &&
-                     origin_datatype == target_datatype;
-  if (plain && transfer_traced(*direct_recorder(), op, origin_addr, origin_count, origin_datatype,
-                               target_rank, target_addr, *communicator, rma_attr_val)) [[likely]]
-    return MPI_SUCCESS;
-  return xfer_slow_path<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                              target_count, target_datatype, request, communicator, rma_attr_val);
-}
-
 template <Form form, typename Count>
 inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
                 int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
@@ -308,15 +288,16 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
         resolve_cached_transfer(find_cached_target(*communicator, origin_datatype, target_rank), op,
                                 origin_addr, origin_count, target_addr, rma_attr_val, &sides);
     if (recent != nullptr) [[likely]] {
-      if (op == MPIX_RMA_PUT) return copy_last(sides.remote, sides.local, sides.bytes);
-      if (op == MPIX_RMA_GET) return copy_last(sides.local, sides.remote, sides.bytes);
-      if (op == MPIX_RMA_ACCUMULATE && recent->sum_element != engine::ElementType::none)
-        return add_last(recent->sum_element, sides.remote, sides.local, sides.bytes);
+      if (recent->peer->direct_access_is_guarded()) [[unlikely]] {
+        if (can_trace(op, *recent)) return transfer_traced(op, *recent, sides);
+      } else {
+        if (op == MPIX_RMA_PUT) return copy_last(sides.remote, sides.local, sides.bytes);
+        if (op == MPIX_RMA_GET) return copy_last(sides.local, sides.remote, sides.bytes);
+        if (op == MPIX_RMA_ACCUMULATE && recent->sum_element != engine::ElementType::none)
+          return add_last(recent->sum_element, sides.remote, sides.local, sides.bytes);
+      }
     }
   }
-  if (direct_recorder() != nullptr) [[unlikely]]
-    return xfer_traced<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                             target_count, target_datatype, request, communicator, rma_attr_val);
   return xfer_slow_path<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                               target_count, target_datatype, request, communicator, rma_attr_val);
 }

@@ -7,8 +7,8 @@
 #include "engine/memory/range_slot.hpp"
 #include "engine/net/ring.hpp"
 #include "engine/op/kernel/update_modes.hpp"
+#include "engine/origin/access_guard.hpp"
 #include "engine/origin/mapped_segment.hpp"
-#include "engine/origin/message_mark.hpp"
 #include "engine/origin/outstanding_mark.hpp"
 #include "engine/sync/shared_lock.hpp"
 #include "tests/engine/lock_free_model.hpp"
@@ -146,13 +146,13 @@ struct MarkModel : rl::test_suite<MarkModel<Mark, Atomic>, 2> {
     if (index == 0) {
       memory($) = 1;  // the effect of the messages
       mark.clear(5);
-    } else if (mark.get() == 0) {
+    } else if (!mark.is_set()) {
       memory($) = 2;
     }
   }
 };
 template <template <typename> class Atomic>
-using MessageMarkModel = MarkModel<BasicMessageMark, Atomic>;
+using AccessGuardModel = MarkModel<BasicAccessGuard, Atomic>;
 template <template <typename> class Atomic>
 using OutstandingMarkModel = MarkModel<BasicOutstandingMark, Atomic>;
 
@@ -350,7 +350,7 @@ TEST(LockFreeModel, TableSlotIsReadConsistently) { expect_that_order_matters<Ran
 TEST(LockFreeModel, FindsRangeDuringInsertionsAndRemovals) { expect_that_order_matters<RangeIndexModel>(); }
 
 TEST(LockFreeModel, NonWaitingCallsAreOrderedAfterMessages) {
-  expect_that_order_matters<MessageMarkModel>();
+  expect_that_order_matters<AccessGuardModel>();
   expect_that_order_matters<OutstandingMarkModel>();
 }
 

@@ -7,8 +7,8 @@
 
 #include "datatype/handle_cache.hpp"
 #include "engine/memory/range_slot.hpp"
+#include "engine/origin/access_guard.hpp"
 #include "engine/origin/mapped_segment.hpp"
-#include "engine/origin/message_mark.hpp"
 #include "engine/origin/outstanding_mark.hpp"
 
 namespace mpixrma::engine {
@@ -92,7 +92,7 @@ void expect_to_come_after_the_messages() {
         for (int round = 1; round <= rounds; ++round) {
           mark.raise(static_cast<std::uint64_t>(round));
           asked.store(round, std::memory_order_release);
-          while (mark.get() != 0) std::this_thread::yield();
+          while (mark.is_set()) std::this_thread::yield();
           ASSERT_EQ(memory, -round);
           memory = round;
         }
@@ -101,8 +101,25 @@ void expect_to_come_after_the_messages() {
 }
 
 TEST(LockFree, NonWaitingCallsAreOrderedAfterMessages) {
-  expect_to_come_after_the_messages<MessageMark>();
+  expect_to_come_after_the_messages<AccessGuard>();
   expect_to_come_after_the_messages<OutstandingMark>();
+}
+
+TEST(LockFree, TracedAccessStaysGuarded) {
+  AccessGuard guard;
+  guard.raise(3);
+  guard.trace();
+  EXPECT_EQ(guard.sequence(), 3u);
+  guard.raise(2);  // later messages are waited for already
+  EXPECT_EQ(guard.sequence(), 3u);
+  guard.clear(2);
+  EXPECT_EQ(guard.sequence(), 3u);
+  guard.replace(3, AccessGuard::max_sequence);
+  EXPECT_EQ(guard.sequence(), AccessGuard::max_sequence);
+  guard.clear(AccessGuard::max_sequence);
+  EXPECT_EQ(guard.sequence(), 0u);
+  EXPECT_TRUE(guard.is_set());
+  EXPECT_TRUE(guard.is_traced());
 }
 
 /// Operations without their own position: 7 is that of the newest message.
