@@ -233,7 +233,7 @@ TEST_F(WindowTest, W1122_01_unavailable_memory_is_an_error) {
   MPI_Comm_free(&comm);
 }
 
-/// Fixture with an address at the next rank where nothing is mapped.
+/// Fixture with an address at the next rank where no access is permitted.
 class LateFailure : public WindowTest {
  protected:
   void SetUp() override {

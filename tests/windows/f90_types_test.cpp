@@ -6,7 +6,7 @@
 namespace mpixrma::test {
 namespace {
 
-/// Adds 1 + rank to an element of every process's `sum`, fetching.
+/// Adds 1 + rank to two elements at every process, to the second one by a fetching update.
 template <typename T>
 void expect_sum(MPI_Datatype type) {
   int rank = 0;

@@ -159,7 +159,7 @@ TEST_F(WindowTest, W1121_01_windows_overlap_on_one_buffer) {
   MPI_Win_free(&whole);
 }
 
-/// Expects values that the neighbours add to a window on this memory to arrive.
+/// Expects a window on this memory to receive what all ranks add to it.
 void expect_window_on(void* memory, int rank, int size) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPI_Win_create(memory, 64, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
@@ -211,7 +211,7 @@ TEST_F(WindowTest, MemoryAtReusedAddressIsNew) {
   ::munmap(place, 1 << 20);
 }
 
-/// The number of windows is MPIX_TEST_WINDOWS, 10000 for the long form.
+/// The number of windows is MPIX_TEST_WINDOWS, 200 by default.
 TEST_F(WindowTest, ManyWindowsCoexist) {
   char const* const wanted = std::getenv("MPIX_TEST_WINDOWS");
   int const count = wanted != nullptr ? std::atoi(wanted) : 200;

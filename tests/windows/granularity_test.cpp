@@ -92,7 +92,7 @@ class Granularity : public FlavourTest {
     return Tally<T>(static_cast<std::size_t>(size_), std::vector<T>(static_cast<std::size_t>(count)));
   }
 
-  /// Updates the memory of all ranks through each of the windows in turn. All windows are on the same memory.
+  /// Updates the memory of all ranks through windows chosen at random. All windows are on the same memory.
   void contend(std::vector<Window const*> const& windows) {
     auto of_longs = tally_of<long>(longs);
     auto of_doubles = tally_of<double>(doubles);

@@ -65,7 +65,7 @@ class Region {
     ASSERT_EQ(MPI_Get(read.values.data(), count, type_of<T>, target_, at(begin), count, type_of<T>, window_),
               MPI_SUCCESS);
   }
-  /// Called when the gets are complete. Returns the number of wrong values.
+  /// Called when the gets are complete. Returns the number of gets with wrong values.
   int check() {
     int wrong = 0;
     for (Read const& read : reads_) wrong += read.values == read.expected ? 0 : 1;
@@ -93,7 +93,7 @@ class Region {
   int first_;
   std::vector<T> expected_;
   std::vector<Read> reads_;
-  std::vector<std::unique_ptr<std::vector<T>>> sources_;  ///< in use until they are complete
+  std::vector<std::unique_ptr<std::vector<T>>> sources_;  ///< in use until their operations end
 };
 
 /// Returns when all processes have called it; until then calls MPI rarely, like a process that computes.
@@ -166,7 +166,7 @@ TEST_P(IssueOrder, W1172_02_GetSeesEarlierPutAndAccumulates) {
   MPI_Win_unlock_all(window);
 }
 
-/// The target makes no MPI calls, so that its agent has to serve it.
+/// The target calls MPI rarely, so that its agent has to serve the operations.
 TEST_P(IssueOrder, W1172_02_HoldsAtTargetThatComputes) {
   Window const window(GetParam(), bytes());
   auto random = engine();

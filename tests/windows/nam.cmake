@@ -42,7 +42,7 @@ mpix_nam_test(two_hosts.nam_private.encrypted COMMAND ${two_hosts} -x MPIX_NAM_T
 mpix_nam_test(two_hosts.nam_private.no_network COMMAND ${two_hosts} --mca osc_mpix_interfaces 127.0.0.0/8
   $<TARGET_FILE:nam_private_test> --gtest_filter=PrivateServerWithoutNetwork.*)
 
-# Random programs whose windows are spread over servers.
+# Random programs whose windows are spread over two grants of a server, and random programs on two hosts.
 set(spread ${scripts}/spread.sh ${servers} ${MPIX_MPIRUN} --oversubscribe --bind-to none -np 3 --mca osc mpix
            $<TARGET_FILE:random_windows> --ops 3000)
 mpix_nam_test(mpi.random_windows.nam_spread SETTINGS component MPIX_TEST_MEMORY=deep_nam

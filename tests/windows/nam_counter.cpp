@@ -70,7 +70,7 @@ int make() {
   return found != 0 ? 0 : 1;
 }
 
-/// Sends a message to the next process, and reads it back from that process's memory.
+/// Puts a message into the region of the next process, and reads that of the previous one in its own region.
 int hand_on(MPI_Win window, int rank, int ranks) {
   std::vector<long> sent(message);
   std::vector<long> found(message);

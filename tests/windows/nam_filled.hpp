@@ -64,7 +64,7 @@ class FilledWindows : public WindowTest {
     MPI_Win_unlock_all(window);
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   }
-  /// Called by all ranks when they have finished using it.
+  /// Evicts the window. Called by all ranks when they have finished using the window.
   void evict_from_rank_0(std::string const& port) const {
     MPI_Barrier(world);
     if (rank_ == 0) evict(port);

@@ -88,7 +88,7 @@ class JobServers : public ::testing::Environment {
     grants_ = nam::parse_grants(told.grants);
   }
   void TearDown() override {
-    MPI_Barrier(world);  // the last test may have used the servers in each process by itself
+    MPI_Barrier(world);  // in the last test each process may have used the servers independently
     servers_.clear();
   }
 

@@ -143,7 +143,7 @@ TEST_F(NamTest, UcxPutsAndGetsIfBothSidesAllowIt) {
   long const value = 100 + rank_;
   bool const by_key = have_keys() && is_remote(rank_, next_);
   MPI_Win_lock_all(0, window);
-  // The server makes the key when it is first asked for.
+  // The server makes the key when a client first asks for the key.
   while (by_key && operations.value() == 0) (void)value_at<long>(window, next_, rank_, MPI_LONG);
   std::uint64_t const before = operations.value();
   MPI_Put(&value, 1, MPI_LONG, next_, rank_, 1, MPI_LONG, window);

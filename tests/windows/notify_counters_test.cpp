@@ -212,7 +212,7 @@ TEST_P(Counters, W126_31_reset_does_not_affect_requests_whose_threshold_was_reac
     EXPECT_EQ(MPI_Wait(&reached, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_FALSE(is_complete(missed));
     MPI_Barrier(world);
-    for (int i = 0; i < 3; ++i) notify(window, next_, 0);  // zero is where it begins
+    for (int i = 0; i < 3; ++i) notify(window, next_, 0);  // the counter begins at zero again
     EXPECT_EQ(MPI_Wait(&missed, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(MPIX_Win_reset_notify_value(window, 0, &before), MPI_SUCCESS);
     EXPECT_EQ(before, 3);

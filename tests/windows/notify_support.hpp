@@ -29,7 +29,7 @@ class NotificationTest : public FlavourTest {
     EXPECT_EQ(MPIX_Win_get_num_notify(window, rank, &num), MPI_SUCCESS);
     return num;
   }
-  /// Waits until a counter has the value.
+  /// Waits until a counter has reached the value.
   static void wait_for(Window const& window, int index, MPI_Count value) {
     MPI_Request request = MPI_REQUEST_NULL;
     ASSERT_EQ(MPIX_Win_wait_notify_value(window, index, value, &request), MPI_SUCCESS);

@@ -17,7 +17,7 @@ TEST_P(Order, E_01_puts_of_all_sizes_take_effect_one_after_the_other) {
   constexpr int rounds = 24;
   int const counts[] = {1, longs, 3, 700, 1, longs / 2};
   Window const window(GetParam(), bytes_of_longs);
-  std::vector<std::vector<long>> sources;  // in use until they are complete
+  std::vector<std::vector<long>> sources;  // in use until the puts are complete
   std::vector<long> expected(longs, 0);
   MPI_Win_lock_all(0, window);
   for (int round = 0; round < rounds; ++round) {
@@ -89,7 +89,7 @@ TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirOrder) {
   MPI_Win_unlock_all(window);
 }
 
-/// A process that sees the flag also sees the data that were put before it, without a flush.
+/// A process that sees the flag also sees the data that were put before it, with no flush between the two.
 TEST_P(Order, E_03_flag_follows_the_data) {
   constexpr int rounds = 6;
   Window const window(GetParam(), bytes_of_longs + 64);
@@ -211,7 +211,7 @@ TEST_F(WindowTest, E_21_flushes_refuse_invalid_arrays_of_windows) {
   MPI_Errhandler_free(&handler);
 }
 
-/// Expects an error whose text begins with the call's name and ends with `reason`.
+/// Expects an error whose text begins with `call` and contains `reason`.
 void expect_text(int code, std::string const& call, std::string const& reason) {
   std::string const text = text_of(code);
   EXPECT_EQ(text.rfind(call, 0), 0U) << text;

@@ -1,4 +1,4 @@
-/// Every call on windows beyond MPI's, before MPI_Init and after MPI_Finalize.
+/// Calls on windows beyond MPI's are rejected before MPI_Init and after MPI_Finalize.
 #include <mpix_rma.h>
 
 #include <cstdio>

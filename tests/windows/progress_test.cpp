@@ -12,7 +12,7 @@ namespace {
 class Progress : public FlavourTest {};
 MPIX_ON_EACH_FLAVOUR(Progress);
 
-/// Rank 0 computes until rank 1 is done. If it reaches the timeout, rank 1 has waited for rank 0.
+/// Rank 0 computes until rank 1 is done. If rank 0 reaches the timeout, rank 1 has waited for rank 0.
 TEST_P(Progress, W1173_01_computing_target_does_not_delay_origins) {
   if (size_ < 2) GTEST_SKIP() << "for two ranks";
   Window const window(GetParam(), 4096);
@@ -69,7 +69,7 @@ TEST_P(Threads, W115_03_threads_share_an_epoch) {
   Window const window(GetParam(), 4096);
   MPI_Win_lock_all(0, window);
   std::atomic<int> wrong = 0;
-  long const one = 1;  // may be read until the accumulates are complete, which no thread waits for
+  long const one = 1;  // may be read until the accumulates are complete, at the latest in MPI_Win_unlock_all
   in_threads([&](int thread) {
     for (int i = 0; i < rounds; ++i) {
       long const number = i * 8 + thread;

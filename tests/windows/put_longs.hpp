@@ -1,4 +1,5 @@
-/// Puts of longs: large ones exceed one message and, on one host, are copied by the kernel.
+/// Puts of longs: large ones exceed one message and, to memory of the host that is not mapped, are copied by
+/// the kernel.
 #pragma once
 
 #include <mpi.h>

@@ -69,8 +69,8 @@ class QueueInterleaving : public NotificationTest {
     }
   }
 
-  /// A call that will fail waits in the queue; a flush waits for it and reports it. Returns the number of the
-  /// calls that another thread has made beside the flush.
+  /// A call that will fail waits in the queue; a flush waits for the call and reports its failure. Returns
+  /// the number of calls that another thread has made during the flush.
   long flush_beside_calls(Window const& window) const {
     long const value = 1;
     long calls = 0;
@@ -96,7 +96,7 @@ class QueueInterleaving : public NotificationTest {
 MPIX_ON_EACH_FLAVOUR(QueueInterleaving);
 
 TEST_P(QueueInterleaving, FailureLeavesNoCallInTheQueue) {
-  // For memory that is accessed by load and store, MPI_Win_lock_all itself acquires the locks.
+  // In a window of shared memory, MPI_Win_lock_all itself acquires the locks.
   if (size_ == 1 || GetParam() == Flavour::shared) return;
   Window const window(GetParam(), 64);
   set_counters(window, 1);

@@ -1,4 +1,4 @@
-/// Calls beyond MPI's behind operations that wait for a post or a lock.
+/// Calls beyond MPI's behind operations that wait for a lock.
 #include <algorithm>
 #include <vector>
 
@@ -13,9 +13,9 @@ constexpr MPI_Aint bytes = longs * static_cast<MPI_Aint>(sizeof(long));
 
 class QueuedExtensions : public NotificationTest {
  protected:
-  /// For memory that is accessed by load and store, MPI_Win_lock_all itself acquires the locks.
+  /// In a window of shared memory, MPI_Win_lock_all itself acquires the locks.
   bool waits_for_locks() const { return size_ == 1 || GetParam() == Flavour::shared; }
-  /// `access()` runs at rank 0 while the last rank holds its lock, and calls send_signal(last_).
+  /// `access()` runs at rank 0 while the last rank holds its own lock, and calls send_signal(last_).
   template <typename Access>
   void while_locked(Window const& window, Access access) {
     if (rank_ == last_) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last_, 0, window);

@@ -68,7 +68,7 @@ class AllKinds {
   }
 
  private:
-  /// The datatype is freed before the operation begins.
+  /// The datatypes are freed before the operation begins.
   void issue_derived(Window const& window, int target) {
     MPI_Datatype spread = MPI_DATATYPE_NULL;
     MPI_Type_vector(4, 1, 2, MPI_LONG, &spread);
@@ -98,8 +98,8 @@ class AllKinds {
 
 class LocalCalls : public FlavourTest {
  protected:
-  /// `access(window)` runs at the origin while another process holds the lock of the last rank, and calls
-  /// send_signal(last_) before it waits for anything.
+  /// `access()` runs at the origin while the last rank holds its own lock, and calls send_signal(last_)
+  /// before `access()` waits for anything.
   template <typename Access>
   void while_locked(Window const& window, Access access) {
     if (rank_ == last_) {
@@ -114,7 +114,7 @@ class LocalCalls : public FlavourTest {
     if (rank_ == origin) access();
     MPI_Barrier(world);
   }
-  /// For memory that is accessed by load and store, MPI_Win_lock_all itself acquires the locks.
+  /// In a window of shared memory, MPI_Win_lock_all itself acquires the locks.
   bool waits_for_locks() const { return size_ == 1 || GetParam() == Flavour::shared; }
 
   int last_ = size_ - 1;

@@ -53,7 +53,7 @@ void expect_no_table(Flavour flavour, MPI_Comm comm = MPI_COMM_WORLD) {
 
 class RankTable : public ::testing::Test {
  protected:
-  /// Longer than usual: many processes share few cores.
+  /// Ends a hang earlier than main() does.
   static void SetUpTestSuite() { ::alarm(300 * slowness); }
 };
 

@@ -34,7 +34,7 @@ inline bool on_one_host(MPI_Comm comm = MPI_COMM_WORLD) {
   return together == 1;
 }
 
-/// Returns false for MPIX_TEST_SHARED=no: a forced path that works without shared memory.
+/// Returns false on several hosts, and for MPIX_TEST_SHARED=no: a forced path without shared memory.
 inline bool can_share() {
   char const* const wanted = std::getenv("MPIX_TEST_SHARED");
   return on_one_host() && (wanted == nullptr || std::string(wanted) != "no");
@@ -59,7 +59,7 @@ class Info {
 /// A window of any flavour on zeroed memory. Its errors are returned.
 class Window {
  public:
-  /// `memory`: memory of another window of flavour create or dynamic, for a window on it.
+  /// `memory`: for flavours create and dynamic, existing memory in place of new, zeroed memory; or null.
   Window(Flavour flavour, MPI_Aint bytes, int unit = 1, MPI_Info info = MPI_INFO_NULL,
          MPI_Comm comm = MPI_COMM_WORLD, void* memory = nullptr)
       : comm_(comm), dynamic_(flavour == Flavour::dynamic) {
@@ -187,7 +187,7 @@ class FlavourTest : public WindowTest, public ::testing::WithParamInterface<Flav
       ::testing::Values(Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic), \
       [](auto const& info) { return name_of(info.param); })
 
-/// Computes without MPI calls for this time.
+/// Computes for this time, with no MPI call but MPI_Wtime.
 inline void compute_for(double seconds) {
   for (double const start = MPI_Wtime(); MPI_Wtime() - start < seconds;) {
   }

@@ -29,7 +29,7 @@ T combined(MPI_Op op, T a, T b) {
   return a;
 }
 
-/// One rank at a time sees its own update: accumulate, then fetch with an operation.
+/// The only origin of a target sees its own updates: an accumulate, then a fetch with the same operation.
 template <typename T>
 void expect_operations(MPI_Win window, MPI_Aint at, int target, MPI_Datatype type) {
   std::vector<MPI_Op> ops = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_REPLACE};

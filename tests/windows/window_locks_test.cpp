@@ -197,9 +197,9 @@ TEST_F(WindowLocks, HolderMayWaitForAMessageOfAnotherHolder) {
   }
 }
 
-/// Random epochs: shares of all ranks of both windows in any order, one rank alone, or some locks in one
-/// order of which the last may be exclusive. These epochs cannot deadlock if shared requests pass exclusive
-/// ones.
+/// Random epochs: shares of all ranks of both windows in any order, one rank alone, or locks of some ranks in
+/// ascending order, the last of which may be exclusive. These epochs cannot deadlock if shared requests pass
+/// exclusive ones.
 TEST_F(WindowLocks, RandomEpochsComplete) {
   std::array<Window, 2> const windows{Window(Flavour::allocate, 64), Window(Flavour::create, 64)};
   std::mt19937 random(seed() + static_cast<unsigned>(rank_));

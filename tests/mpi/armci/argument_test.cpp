@@ -15,7 +15,7 @@ using mpixrma::test::nowhere;
 using mpixrma::test::Remote;
 using mpixrma::test::size;
 
-/// Returns the text that `call` writes to stderr; its return value goes to `*code`.
+/// Returns the text that `call` writes to stderr; the return value of `call` goes to `*code`.
 template <typename Call>
 std::string said_by(Call call, int* code) {
   testing::internal::CaptureStderr();
@@ -30,7 +30,7 @@ void expect_refused(std::string const& text, Call call) {
   EXPECT_NE(code, 0) << text;
 }
 
-/// Returns the representation of a process's memory in a message.
+/// Returns an address of a process in the form that error lines have.
 std::string at(void const* address, int process) {
   char text[64];
   std::snprintf(text, sizeof text, " at %p of process %d", address, process);

@@ -1,4 +1,4 @@
-/// ARMCI: values of all transfers between all processes, and of the helpers that Global Arrays uses.
+/// ARMCI: values of every kind of transfer, and of the helpers that Global Arrays uses.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -73,7 +73,7 @@ TEST(Accumulate, AllTypesScaleAndAreExact) {
   accumulate<std::complex<double>>(ARMCI_ACC_DCP, {2.0, -1.0});
 }
 
-/// All processes add to the same words of process 0 by each of the accumulate calls, at aligned and
+/// All processes add to the same words of process 0 by ARMCI_Acc, ARMCI_AccS and ARMCI_Rmw, at aligned and
 /// misaligned addresses.
 TEST(Accumulate, SingleElementsOfAllProcessesAndCallsAreSummed) {
   constexpr int rounds = 5000;

@@ -19,7 +19,7 @@ int count[2] = {8, 2};
 struct Case {
   char const* name;
   char const* message;
-  bool ends;                   ///< whether the call has no return value and ends the job
+  bool ends;                   ///< whether the call has no error code and ends the job
   int (*call)();               ///< makes the call, and returns its return value
   char const* path = nullptr;  ///< the only path that the library may take
 };
@@ -332,7 +332,7 @@ bool writes_its_message(Case const& one) {
   return std::strstr(text, one.message) != nullptr;
 }
 
-/// Makes all calls that return, one after the other. Each process writes the message of each.
+/// Makes all calls that return, one after the other. Each process must write the message of each call.
 int make_returning_calls() {
   int wrong = 0;
   int checked = 0;

@@ -88,7 +88,7 @@ TEST_F(Errors, WaitForAggregateContinuesAfterFailure) {
   EXPECT_EQ(ARMCI_Wait(&handle), 0);
 }
 
-/// ARMCI_WaitAll completes handles that it does not know the places of.
+/// ARMCI_WaitAll completes the operations of handles whose addresses it does not know.
 TEST_F(Errors, WaitForAllReleasesHandles) {
   std::vector<char> source(64, static_cast<char>(me() + 1));
   std::vector<char*> all(static_cast<std::size_t>(size()));

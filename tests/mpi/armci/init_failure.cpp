@@ -20,8 +20,8 @@ int in(MPI_Comm comm, int (*ask)(MPI_Comm, int*)) {
   return value;
 }
 
-/// Makes allocations fail in the processes of one host, or in the last process if there is only one host.
-/// Returns false if these processes are alone on their host: then they need no memory.
+/// Makes allocations fail in the processes of the hosts other than that of rank 0, or in the last process if
+/// there is only one host. Returns false if the last process is alone on its host: then it needs no memory.
 bool take_memory_away() {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
@@ -40,8 +40,8 @@ bool take_memory_away() {
   return needed != 0;
 }
 
-/// MPI runs below the requested level at the last process. Returns whether the initialisations have the right
-/// results.
+/// MPI runs below the requested level at every process but the first. Returns whether the initialisations
+/// have the right results.
 bool needs_threads_everywhere(int provided) {
   bool right = ARMCI_Init_thread(MPI_THREAD_MULTIPLE) != 0 && ARMCI_Initialized() == 0;
   right = right && ARMCI_Init_thread(MPI_THREAD_SINGLE) == 0;

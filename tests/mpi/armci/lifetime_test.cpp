@@ -18,7 +18,7 @@ using mpixrma::test::me;
 using mpixrma::test::nowhere;
 using mpixrma::test::size;
 
-/// Expects the error "not initialized" of every call that has an error code.
+/// Expects that ARMCI is not initialized, and that calls of each kind with an error code return an error.
 void expect_not_running() {
   std::vector<void*> bases(static_cast<std::size_t>(size()));
   ARMCI_Group world;

@@ -61,7 +61,7 @@ class Process {
     complete_and_check();
   }
 
-  /// Compares this process's memory with the values that the others expect in it.
+  /// Compares this process's memory with the values that all processes expect in it.
   long check() {
     ARMCI_Barrier();
     long wrong = failures_;
@@ -81,7 +81,7 @@ class Process {
   }
 
  private:
-  /// A get whose expected result is known before it is complete.
+  /// An operation. The expected result of a get is known before the get is complete.
   struct Pending {
     std::vector<long> buffer;
     std::vector<long> expected;
@@ -107,7 +107,7 @@ class Process {
     shape.target = below(below(4) == 0 ? part_longs - span : 300);
     for (int row = 0; row < shape.rows; ++row) {
       shape.buffer_places.push_back(row * shape.buffer_stride);
-      // Segments sometimes overlap: the later one counts.
+      // Segments sometimes overlap: of a put the later one counts.
       int const place = below(10) == 0 ? below(200) : shape.target + row * shape.target_stride;
       shape.target_places.push_back(place);
     }

@@ -54,7 +54,7 @@ TEST(Overlap, SegmentsThatTouchDoNotOverlap) {
   EXPECT_FALSE(overlap({}));
 }
 
-/// Comparisons, not seconds: at most 3 N log2 N, where comparing all pairs takes N^2 / 2.
+/// Comparisons, not seconds: at most 3 N (log2 N + 1), where comparing all pairs takes N^2 / 2.
 TEST(Overlap, ComparesInNLogN) {
   std::mt19937_64 random(mpixrma::test::seed());
   for (std::size_t count : {std::size_t{1000}, std::size_t{16'000}, std::size_t{256'000}}) {

@@ -117,7 +117,7 @@ TEST(Threads, AccumulateAndIncrementAtomically) {
     }
   });
   ARMCI_Barrier();
-  // Each thread has visited this process once in `size()` rounds, beginning at a different one.
+  // Each thread has visited this process once in every `size()` rounds, beginning with its own process.
   int visits = 0;
   for (int origin = 0; origin < size(); ++origin) {
     for (int round = 0; round < rounds; ++round) visits += (origin + round) % size() == me() ? 1 : 0;
@@ -148,7 +148,7 @@ TEST(Threads, FetchEachValueOfACounterOnce) {
   for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<int>(i));
 }
 
-/// Threads of one process exclude each other as well: get, change and put would lose updates.
+/// Threads of one process exclude each other as well: otherwise get, change and put would lose updates.
 TEST(Threads, ExcludeEachOtherByMutexes) {
   constexpr int rounds = 150;
   ASSERT_EQ(ARMCI_Create_mutexes(2), 0);
@@ -195,7 +195,7 @@ TEST(Threads, CannotLockMutexOfAnotherThread) {
   EXPECT_EQ(ARMCIX_Destroy_mutexes_hdl(set), 0);
 }
 
-/// Handles of their own, implicit operations of all threads, and vectors and sections of different sizes.
+/// Each thread has its own handle, or uses implicit operations. It puts sections, and gets them as one block.
 TEST(Threads, CompleteTheirHandles) {
   constexpr int rounds = 400;
   constexpr int ints = 500;

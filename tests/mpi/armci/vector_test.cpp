@@ -1,4 +1,4 @@
-/// Random lists of segments: what a call does is what its segments do one after the other.
+/// Random lists of segments: a call has the effect of transferring its segments one after the other.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

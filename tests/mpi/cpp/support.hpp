@@ -16,7 +16,7 @@
 
 namespace mpixrma::test {
 
-/// Each rank writes to the next one, and has been written by the previous one.
+/// Each rank writes to the memory of the next one, and the previous one writes to its memory.
 class Cpp : public ::testing::Test {
  protected:
   Cpp() {
@@ -42,7 +42,7 @@ class Cpp : public ::testing::Test {
     MPI_Barrier(comm_);
     return memory;
   }
-  /// Returns 1, 2, ... times 1000 plus a rank.
+  /// Returns 1000 * (rank + 1) and the numbers that follow.
   static std::vector<double> series(int rank, std::size_t count) {
     std::vector<double> made(count);
     std::iota(made.begin(), made.end(), 1000.0 * (rank + 1));

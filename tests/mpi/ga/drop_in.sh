@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs into a temporary directory and builds Global Arrays programs with ga-config's flags, once unchanged and
-# once with this library's flag before them; both programs have to print the same.
+# once with this library's flags before those for the linker; both programs have to print the same.
 # usage: drop_in.sh CMAKE BUILD-DIR PROGRAM.F90 PROGRAM.c MPIRUN [GA-CONFIG PACKAGE]
 set -eu
 cmake=$1 build=$2 fortran=$3 c=$4 mpirun=$5 ga_config=${6:-ga-config} package=${7:-armci}

@@ -30,7 +30,7 @@ program ga_switch
   call ga_zero(g_c)
   call ga_zero(g_count)
 
-  ! Rows of a, put by their numbers round robin; b is filled by scatter.
+  ! Rows of a, put round robin by their numbers; b is a copy of a, some of whose elements scatter overwrites.
   do i = 1 + me, n, nproc
     do j = 1, n
       buffer(1, j) = mod(i * 7 + j * 3, 11) - 5

@@ -1,8 +1,7 @@
 /// Makes one wrong call per run, with MPI's default error handler, which ends the job: bad_input.sh looks for
-/// the message. usage: bad_call --list
-/// --expect NAME
-/// --ends NAME
-/// NAME
+/// the message.
+///
+/// usage: bad_call --list | --expect NAME | --ends NAME | NAME
 #include <mpi.h>
 #include <mpix_rma.h>
 

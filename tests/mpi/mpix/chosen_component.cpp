@@ -19,7 +19,7 @@ int class_of(int code) {
   return error_class;
 }
 
-/// Whether every call beyond MPI's is rejected for a window of another component.
+/// Whether a selection of the calls beyond MPI's is rejected for a window of another component.
 bool is_refused(MPI_Win window) {
   MPI_Request request = MPI_REQUEST_NULL;
   int const codes[] = {MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPIX_Win_order(0, window),

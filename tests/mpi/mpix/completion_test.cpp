@@ -22,7 +22,7 @@ class Completions : public ::testing::Test {
   Memory memory_{1 << 20};
 };
 
-/// The origin buffer is overwritten after each call, and the target still receives the value of its put.
+/// The origin buffer is overwritten after each local completion; the target still receives the put values.
 TEST_F(Completions, BuffersMayBeReusedAfterLocalCompletion) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int all = 0; all < 2; ++all) {
@@ -119,8 +119,8 @@ TEST_F(Completions, CoverCallsOfOtherThreadsThatHappenBefore) {
   }
 }
 
-/// A fence of all ranks by one thread while another one waits for an earlier such fence: the operations of
-/// both continue.
+/// A thread fences all ranks while an operation of another thread waits because of an earlier such fence: the
+/// operations of both threads continue.
 TEST_F(Completions, ThreadsFenceAllRanksAtOnce) {
   constexpr int threads = 3;
   long const rounds = 20000 / shortened(20);
@@ -189,7 +189,7 @@ TEST_F(Completions, DoNotRepeatFailuresThatRequestsHaveReported) {
   }
 }
 
-/// The request for all ranks reports a failure, and names the rank of the only outstanding operation.
+/// The request for all ranks reports a failure, and names the rank of the operation that failed.
 TEST_F(Completions, ReportFailuresOfSeveralRanks) {
   ErrorsReturn const returned(world);
   int address_class = 0;

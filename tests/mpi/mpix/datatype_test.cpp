@@ -11,7 +11,7 @@
 namespace mpixrma::test {
 namespace {
 
-/// Datatypes over int with at most about a hundred elements; `lower` bytes below the address are used.
+/// Returns a random datatype of at most 144 ints.
 MPI_Datatype random_type(std::mt19937_64& random, int depth) {
   if (depth == 0) return MPI_INT;
   MPI_Datatype old = random_type(random, depth - 1);

@@ -30,7 +30,7 @@ struct DeviceOrigin : testing::Test {
     return memory.at(rank, kind, memory.rank() * std::ptrdiff_t{sizeof(Values)});
   }
 
-  /// Expects the same call as the rejected one to succeed for host memory.
+  /// Expects a put and a get with the attributes of the rejected calls to succeed for host memory.
   void expect_host_works(int rank, char* target, long first, std::uint64_t set = 0) {
     Values out;
     Values in{};

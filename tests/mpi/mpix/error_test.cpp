@@ -88,7 +88,7 @@ TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
 TEST_F(Errors, RefusesBitMasksInsteadOfAttributes) {
   long word = 1;
   char* const target = memory_.at(0, 0);
-  // The next call uses the cached state of the latest one, and must check the argument as well.
+  // A call after a valid one uses the state that the valid one has cached, and must check the argument, too.
   for (std::uintptr_t const mask :
        {std::uintptr_t{1}, std::uintptr_t{MPIX_RMA_ATTR_BLOCKING}, std::uintptr_t{4095}}) {
     auto* const attributes = reinterpret_cast<MPIX_RMA_Attributes const*>(mask);

@@ -1,4 +1,4 @@
-/// Layouts of datatypes: the place of each byte, compared with MPI_Pack, also for sizes beyond int.
+/// Layouts of datatypes: the place of each byte, compared with MPI_Pack; and layouts of more than 2 GiB.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -15,7 +15,7 @@ namespace {
 using engine::LayoutCursor;
 using engine::LayoutRun;
 
-/// Returns the bytes of one element in the order of MPI_Pack, each as its offset from the lower end.
+/// Returns the bytes of one element in the order of MPI_Pack, each as its offset from the element's address.
 std::vector<std::ptrdiff_t> packed_offsets(MPI_Datatype type) {
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;

@@ -1,5 +1,5 @@
-/// Objects that outlive a freed communicator or a reset counter: bound handles, requests, late errors; and
-/// memory that is not freed.
+/// Objects that outlive a freed communicator or a reset counter: plans, requests, late errors; and memory
+/// that is not freed.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -129,7 +129,7 @@ TEST_F(Freed, RequestOfACounterDoesNotWaitAnyMore) {
     if (i == rounds) before = ::mallinfo2().uordblks;
   }
   EXPECT_LT(::mallinfo2().uordblks, before + rounds * std::size_t{32});
-  // Others still wait, and complete.
+  // Other requests still wait, and complete.
   MPI_Request first = MPI_REQUEST_NULL;
   MPI_Request freed = MPI_REQUEST_NULL;
   MPI_Request last = MPI_REQUEST_NULL;
@@ -145,7 +145,7 @@ TEST_F(Freed, RequestOfACounterDoesNotWaitAnyMore) {
   EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
   EXPECT_EQ(MPI_Wait(&first, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(MPI_Wait(&last, MPI_STATUS_IGNORE), MPI_SUCCESS);
-  // A request that is complete, but not for MPI, may be freed as well.
+  // A request whose counter has reached the threshold before may be freed as well.
   ASSERT_EQ(rma_wait_notify_value(comm, 0, 1, &freed), MPI_SUCCESS);
   EXPECT_EQ(MPI_Request_free(&freed), MPI_SUCCESS);
   MPI_Comm_free(&comm);

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::Test;
 
-/// Runs a transfer of equal ints on both sides to completion and returns its error code.
+/// Runs a transfer with equal counts and datatypes on both sides to completion, and returns its error code.
 using Xfer = std::function<int(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int rank,
                                void* target)>;
 /// Runs a rmw or rmw2 of longs likewise; a rmw does not use `operand2`.

@@ -235,7 +235,7 @@ TEST_F(CommunicatableMemoryCalls, RefuseWrongArgumentsOfSegments) {
   EXPECT_EQ(count, 77);
 }
 
-/// Also if each message of the operation alone lies inside an allocation.
+/// An operation beyond the end of an allocation fails even if each of its messages lies inside an allocation.
 TEST_F(CommunicatableMemoryCalls, EndWhereTheAllocationEnds) {
   constexpr std::size_t bytes = 512 << 10;
   constexpr int count = 4;

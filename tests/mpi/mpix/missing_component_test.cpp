@@ -35,7 +35,7 @@ void expect(int line, int code, int error_class, char const* word) {
 }
 #define EXPECT(code, error_class, word) expect(__LINE__, code, error_class, word)
 
-/// Makes all collective calls that are allowed on a communicator.
+/// Makes the collective call that is allowed on intracommunicators and intercommunicators.
 void call_together(MPI_Comm comm, char const* word) {
   EXPECT(mpixrma::test::rma_set_num_notify(comm, 2), transport_class, word);
 }

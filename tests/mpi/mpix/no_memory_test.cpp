@@ -5,7 +5,7 @@
 #include "tests/support/mpix_fixture.hpp"
 
 namespace {
-std::size_t refuse_from = SIZE_MAX;  ///< allocations of so many bytes fail
+std::size_t refuse_from = SIZE_MAX;  ///< allocations of at least so many bytes fail
 }  // namespace
 
 void* operator new(std::size_t bytes) {

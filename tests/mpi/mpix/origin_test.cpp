@@ -1,4 +1,4 @@
-/// Unmapped origin addresses: detected when the kernel copies the data.
+/// Inaccessible origin memory: detected when the kernel copies the data.
 #include <sys/mman.h>
 
 #include <cstdlib>

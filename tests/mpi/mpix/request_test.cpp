@@ -1,4 +1,4 @@
-/// Native requests: their memory, and the error handler that is called.
+/// Requests: their memory, the failures that they report, and the error handler that is called.
 #include <unistd.h>
 
 #include <algorithm>
@@ -189,7 +189,7 @@ TEST_F(Requests, FreedAfterFailureLeaveItToComplete) {
   MPI_Barrier(world);
 }
 
-/// The call completes the operation, whose failure its request has. Nothing is outstanding afterwards.
+/// MPIX_RMA_Complete completes the operation, and leaves the failure to the request. Nothing is outstanding.
 TEST_F(Requests, FreedAfterCompleteLeaveItToTheNextComplete) {
   ErrorsReturn const returned(world);
   auto* const nowhere = reinterpret_cast<void*>(0x40);

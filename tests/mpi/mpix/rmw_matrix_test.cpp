@@ -1,5 +1,5 @@
-/// Every read-modify-write operation on every datatype, one element and many, against a reference. By default
-/// each case uses a random kind of memory; in the long run each case uses every kind.
+/// Every read-modify-write operation on C's numbers, MPI_C_BOOL and MPI_BYTE, on one element and on many,
+/// against a reference. By default each case uses a random kind of memory; in the long run every kind.
 #include <algorithm>
 #include <complex>
 #include <random>
@@ -72,7 +72,7 @@ bool is_defined(Operation const& operation) {
   return true;
 }
 
-/// Arithmetic of a type, or of one that behaves like it.
+/// The sum and the product of two elements. Integers wrap.
 template <typename T>
 T sum(T a, T b) {
   if constexpr (kind_of<T>() == Kind::integer) {

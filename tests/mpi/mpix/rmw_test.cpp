@@ -1,4 +1,4 @@
-/// MPIX_RMA_rmw: exact counters, swaps, all operations.
+/// MPIX_RMA_rmw: exact counters, swaps, the operations of the proposal.
 #include <algorithm>
 #include <numeric>
 

@@ -81,7 +81,7 @@ TEST_F(SameAddress, AllocationsDoNotOverlap) {
   free(first);
 }
 
-/// Also if the library keeps the freed pages at other addresses for reuse.
+/// The library unmaps such memory when it is freed, and keeps none of its pages for reuse.
 TEST_F(SameAddress, FreedAddressesAreUsedAgain) {
   std::uintptr_t const first = allocate(8 << 20);
   free(first);
@@ -102,7 +102,7 @@ TEST_F(SameAddress, SizesMayDiffer) {
   EXPECT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], world), MPI_SUCCESS);
 }
 
-/// Each rank has mapped other memory where the next allocation would be.
+/// Each rank has mapped other memory at a different one of the addresses where the next allocation may be.
 TEST_F(SameAddress, AddressesInUseAtAnyRankAreAvoided) {
   std::uintptr_t const first = allocate(4 << 20);
   free(first);

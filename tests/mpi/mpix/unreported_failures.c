@@ -55,7 +55,7 @@ static int get_with_freed_request(MPI_Aint address)
     return MPI_SUCCESS != MPIX_RMA_Complete(&world, 1);
 }
 
-/* The request is waited for, or freed after Complete, by which MPI knows that the request is complete. */
+/* After Complete, from which MPI knows that the request is complete, the request is waited for or freed. */
 static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
 {
     static long value;
@@ -69,7 +69,7 @@ static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
     return waits ? MPI_SUCCESS == MPI_Wait(request, MPI_STATUS_IGNORE) : MPI_SUCCESS != MPI_Request_free(request);
 }
 
-/* The same with a request object that has attributes. Open MPI frees it when it returns the error. */
+/* The same with a request object that has attributes, which Open MPI frees if MPI_Wait returns the error. */
 static int get_by_object(MPI_Aint address, int waits)
 {
     MPI_Request object = MPI_REQUEST_NULL;

@@ -34,8 +34,8 @@ class Waits : public ::testing::TestWithParam<Calls> {
     MPI_Comm_size(world, &size_);
   }
 
-  /// Rank 0 waits by `wait` for one message with `sent` from rank 1, which arrives after operations on its
-  /// memory.
+  /// Rank 0 waits by `wait` for one message with `sent` from rank 1, which sends it after operations on the
+  /// memory of rank 0.
   template <typename Wait>
   void expect_served(Wait wait) {
     if (size_ < 2) GTEST_SKIP() << "one process does not wait for another";

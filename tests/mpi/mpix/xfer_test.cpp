@@ -86,7 +86,7 @@ TEST(Xfer, AccumulatesSumAfterPutsOfTheSameDatatype) {
   MPI_Type_free(&three);
 }
 
-/// A sum of bytes is not defined, although the put of bytes before it has succeeded.
+/// A sum of bytes is rejected although the put of bytes before it has succeeded.
 TEST(Xfer, AccumulatesOfBytesFailAfterPutsOfBytes) {
   Memory memory(64);
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);

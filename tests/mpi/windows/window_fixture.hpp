@@ -33,8 +33,8 @@ inline bool on_one_host() {
   return size == world_size();
 }
 
-/// Returns false if the engine is configured without loads and stores: then another component serves windows
-/// of shared memory.
+/// Returns false on several hosts, and if the engine is configured without loads and stores; in the latter
+/// case another component serves windows of shared memory.
 inline bool can_share() {
   char const* const path = std::getenv("OMPI_MCA_osc_mpix_path");
   return on_one_host() &&

@@ -18,8 +18,8 @@ class Conflicts {
     bool request;
   };
 
-  /// Whether an operation conflicts with `range`. `ordered`: accumulates of one type to one place are
-  /// executed in the order of their calls.
+  /// Whether an operation that is not complete conflicts with `range`. `ordered`: accumulates of one type to
+  /// one place are executed in the order of their calls.
   bool meets(Range const& range, bool ordered) const {
     for (Range const& other : open_) {
       bool const apart = other.window != range.window || other.rank != range.rank ||

@@ -36,8 +36,8 @@ enum class CounterRead { keep, reset };
 int read_counter(MPI_Win win, int index, CounterRead mode, MPI_Count* value);
 int wait_for_counter(MPI_Win win, int index, MPI_Count threshold, MPI_Request* request);
 int issue_notified(Notified const& operation);
-/// Makes the calls from Call::order to Call::flush_thread_all, except the one for several windows. `request`
-/// is for those of MPIX_Win_iflush.
+/// Makes one of the calls from Call::order to Call::flush_thread_all. `request` is for MPIX_Win_iflush and
+/// its variants.
 int order_or_flush(Call call, int target, MPI_Win win, MPI_Request* request);
 int flush_windows(std::vector<MPI_Win> const& windows);
 

@@ -34,11 +34,11 @@ class Buffer {
   std::vector<bool> unknown_;
 };
 
-/// Fills with random elements of a base type; with any bytes for nullptr.
+/// Fills with a random element of a base type; with random bytes for null and for types of the first zone.
 void fill(Base const* base, Random& random, bool factor, std::byte* at, std::size_t bytes);
 
 /// Applies a step to the target's model. `origin`: the operands; `compare`: the value that
-/// MPI_Compare_and_swap expects; `result`: receives the fetched values. Null if the call has none.
+/// MPI_Compare_and_swap expects; `result`: receives the expected results. Null if the call has none.
 void apply(Step const& step, Model& target, Buffer* origin, std::byte const* compare, Buffer* result);
 
 /// Returns the initial content of a memory.

@@ -7,7 +7,7 @@ namespace mpixrma::random_windows {
 
 namespace {
 
-/// The base type and the operation of each part that all origins share.
+/// The base type and the operation of one of the parts that all origins share.
 struct Meeting {
   MPI_Datatype type;
   Combine op;
@@ -77,7 +77,7 @@ bool Operations::draw_call(Step& step) {
   return step.call != Call::accumulate || step.op != Combine::no_op;
 }
 
-/// Draws layouts with equal numbers of bytes on all sides; the target lies in the zone.
+/// Draws layouts with equal numbers of bytes on all sides.
 bool Operations::draw_uses(Step& step) {
   bool const single = step.call == Call::fetch_and_op || step.call == Call::compare_and_swap;
   bool const derived = !single && chance(Feature::derived, 60);
@@ -227,7 +227,7 @@ void Operations::add_completion(Access const& access, std::vector<Access> const&
     if (step.call == Call::flush_windows && other.passive && (other.window == access.window || chance(70)))
       step.windows.push_back(other.window);
   }
-  // Later operations rely on some of them; the others can be removed.
+  // Later operations rely on some completions; the others can be removed.
   step.needed = chance(50);
   if (step.needed) note_completion(step, access.rank);
   steps.push_back(std::move(step));

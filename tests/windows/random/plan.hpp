@@ -44,7 +44,7 @@ enum class Feature {
   mixed,   ///< other operations than MPI_SUM and MPI_REPLACE
   order,   ///< several accumulates of one place without a flush between them
   meet,    ///< all origins accumulate at the same place
-  stores,  ///< loads and stores of the owners between epochs
+  stores,  ///< stores between epochs, by owners and by ranks that share their memory
   nobody,  ///< MPI_PROC_NULL
   // Beyond MPI.
   notify,    ///< notified operations
@@ -67,7 +67,8 @@ class Features {
 };
 
 /// The memory of one rank: a slice for each origin, which only this origin uses, and then a part in which all
-/// of them accumulate. Zone z of a slice holds values of one type (stress::Base::zone).
+/// of them accumulate. The first zone of a slice holds any bytes, each other zone values of one type
+/// (stress::Base::zone).
 struct Layout {
   static constexpr std::size_t zone_bytes = 768;
   enum Meeting { sums, reals, bits, peaks, meetings };

@@ -55,7 +55,7 @@ class Player {
   int flush_several(Step const& step);
   void wait_for_flushes();
   void wait_all(std::uint64_t seed);
-  /// Makes the buffers of operations on the window reusable: those for one target, or for all (-1).
+  /// Checks and overwrites the buffers of operations on the window: those for one target, or for all (-1).
   void release(int window, int target);
   void check(Pending& pending);
   void check_memories();
@@ -82,7 +82,7 @@ class Player {
   std::string report_;
 };
 
-/// Whether the step is an MPI_NO_OP that needs no origin.
+/// Whether the step is an MPI_NO_OP for which the call passes no origin.
 bool is_without_origin(Step const& step);
 
 /// Returns a step as a line of text.

@@ -82,7 +82,7 @@ void Player::check_counters(Episode const& episode) {
            std::to_string(value) + " instead of " + std::to_string(expected));
     expected = value;
   });
-  // All ranks know the values of all counters.
+  // Every rank models the resets at all ranks.
   for (Epoch const& epoch : episode.epochs) {
     for (auto& of_rank : counts_[static_cast<std::size_t>(epoch.window)]) {
       for (std::size_t counter = 0; counter < of_rank.size(); ++counter) {
@@ -118,7 +118,7 @@ int Player::issue_notification(Pending& pending, int target, MPI_Aint at) {
   return issue_notified(operation);
 }
 
-/// Makes one call for several windows: all passive operations are complete afterwards.
+/// Makes one call for several windows: all operations on these windows are complete afterwards.
 int Player::flush_several(Step const& step) {
   std::vector<MPI_Win> handles;
   for (int const index : step.windows) handles.push_back(window(index).handle());

@@ -94,7 +94,7 @@ int parse(int argc, char** argv, Options* options) {
   return -1;
 }
 
-/// One run with its own communicators and windows.
+/// One run with its own communicator and windows.
 class Runner {
  public:
   Runner(Options const& options, Features const& features, Shapes const& shapes, MPI_Comm comm, int thread)

@@ -11,7 +11,7 @@ namespace mpixrma::random_windows {
 
 class Window {
  public:
-  /// Collective. `on`: the window whose memory this one uses, or null. The memory is `content`.
+  /// Collective. `on`: the window whose memory this one uses, or null: new memory, filled with `content`.
   Window(WindowPlan const& plan, MemoryPlan const& memory, MPI_Comm comm, Window const* on,
          std::vector<std::byte> const& content);
   ~Window();
@@ -28,9 +28,9 @@ class Window {
   MPI_Aint displacement(int rank, std::size_t offset) const;
   /// Returns this rank's memory; null if it has none.
   std::byte* memory() const { return memory_; }
-  /// Returns the content of this rank's memory. If the memory has no address, it is read under its lock.
+  /// Returns the content of this rank's memory. If the memory has no address, the caller must hold its lock.
   std::vector<std::byte> content() const;
-  /// Returns the memory of any rank of a window of shared memory.
+  /// Returns the memory of any rank of a window of shared memory, or of a window at a server that is mapped.
   std::byte* memory_of(int rank) const;
   /// Returns the group of these ranks of the test.
   MPI_Group group(std::vector<int> const& ranks) const;
