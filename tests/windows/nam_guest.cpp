@@ -247,7 +247,7 @@ int attach(char const* port, MPI_Comm* connection, MPI_Win* window) {
   return code;
 }
 
-/// Locks windows of one session until it has locked as many as the grant may have.
+/// Locks windows until the session has locked as many as the grant may have.
 void lock_windows(char const* port, long most) {
   std::vector<MPI_Win> windows;
   int code = MPI_SUCCESS;

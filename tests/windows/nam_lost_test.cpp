@@ -122,8 +122,8 @@ TEST_F(LostServer, FirstOperationFailsAfterTheEndOfTheSession) {
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
   for (nam::Locator const& grant : job->grants()) end_sessions_at(grant.address.port);
-  // Until the server has ended the session, the session admits operations. Its end frees all windows of this
-  // test that are not persistent.
+  // Until the server has ended the session, the session admits operations. The end of the session frees all
+  // windows of this test that are not persistent.
   nam::Locator const& grant = job->grants().front();
   EXPECT_TRUE(nam::eventually([&] {
     nam::Json const usage = nam::Session::open(grant).usage();

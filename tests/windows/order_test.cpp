@@ -62,7 +62,7 @@ TEST_P(Order, E_02_get_reads_earlier_and_not_later_puts) {
   }
 }
 
-/// A notified operation takes another path than others if a rank's own memory is not allocated by the
+/// A notified operation uses another protocol than others if a rank's own memory is not allocated by the
 /// library.
 TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirOrder) {
   Window const window(GetParam(), bytes_of_longs);

@@ -34,7 +34,7 @@ inline bool on_one_host(MPI_Comm comm = MPI_COMM_WORLD) {
   return together == 1;
 }
 
-/// Returns false on several hosts, and for MPIX_TEST_SHARED=no: a forced path without shared memory.
+/// Returns false on several hosts, and for MPIX_TEST_SHARED=no: a forced protocol without shared memory.
 inline bool can_share() {
   char const* const wanted = std::getenv("MPIX_TEST_SHARED");
   return on_one_host() && (wanted == nullptr || std::string(wanted) != "no");

@@ -43,8 +43,8 @@ void add(int target, int index, long value, Window const& window, long* before =
   MPI_Win_flush(target, window);
 }
 
-/// The first ranks lock one rank exclusively, the others lock all ranks repeatedly: few of the others' epochs
-/// may overtake an exclusive request.
+/// The first ranks lock one rank at a time exclusively, the others lock all ranks repeatedly: few of the
+/// others' epochs may overtake an exclusive request.
 TEST_F(WindowLocks, ExclusiveLockIsNotStarvedByLockAll) {
   if (size_ < 4) GTEST_SKIP() << "needs four ranks";
   constexpr int passes_expected =

@@ -163,7 +163,7 @@ TEST_F(Arguments, WaitsNameTheOperationThatFailed) {
   armci_hdl_t handle{};
   for (armci_hdl_t* const chosen : {&handle, static_cast<armci_hdl_t*>(nullptr)}) {
     auto const get = [&] { return ARMCI_NbGet(nowhere, &value, sizeof value, next, chosen); };
-    (void)said_by(get, &code);  // fails at once or late, depending on the path
+    (void)said_by(get, &code);  // fails at once or late, depending on the protocol
     expect_refused("ARMCI_Wait: " + text, [&] { return ARMCI_Wait(chosen); });
     (void)said_by(get, &code);
     expect_refused("ARMCI_WaitAll: " + text, [] { return ARMCI_WaitAll(); });

@@ -21,7 +21,7 @@ struct Case {
   char const* message;
   bool ends;                   ///< whether the call has no error code and ends the job
   int (*call)();               ///< makes the call, and returns its return value
-  char const* path = nullptr;  ///< the only path that the library may take
+  char const* path = nullptr;  ///< the only protocol that the library may use
 };
 
 /// For calls without a return value, which are not expected to come back.

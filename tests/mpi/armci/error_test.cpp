@@ -27,7 +27,7 @@ struct Errors : testing::Test {
     ARMCI_Barrier();
   }
   int get(armci_hdl_t* handle) { return ARMCI_NbGet(remote.at(next), in.data(), bytes, next, handle); }
-  /// Issues a get that fails in the call or later, depending on the path.
+  /// Issues a get that fails in the call or later, depending on the protocol.
   void get_from_nowhere(int process, armci_hdl_t* handle) {
     (void)ARMCI_NbGet(nowhere, &value, sizeof value, process, handle);
   }

@@ -1,4 +1,4 @@
-/// MPIX_RMA_Statistics: exact counts on the paths that the parameters allow.
+/// MPIX_RMA_Statistics: exact counts of the protocols that the parameters allow.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -34,7 +34,7 @@ std::vector<int> neighbours() {
   return leaders;
 }
 
-/// Returns the path of transfers to allocated memory.
+/// Returns the protocol of transfers to allocated memory.
 int path_to(bool neighbour) {
   std::string const paths = parameter("path", "auto");
   if (neighbour && (paths == "auto" || paths == "direct")) return MPIX_RMA_PROTOCOL_DIRECT;
@@ -94,11 +94,11 @@ void expect_growth(Counts const& before, Counts const& after, Counts const& grow
   }
 }
 
-/// The paths that can execute an operation. UCX put and get serve neither updates nor many small pieces, and
-/// the kernel serves no update that must be a single instruction of a processor.
+/// The protocols that can execute an operation. UCX put and get serve neither updates nor many small pieces,
+/// and the kernel serves no update that must be a single instruction of a processor.
 enum class Served { everywhere, not_by_network, directly };
 
-/// One use of the library: the effect of a call on the counts.
+/// One use of the library: a call, and its effect on the counts.
 struct Use {
   char const* name;
   MPI_Count bytes;

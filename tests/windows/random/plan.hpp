@@ -172,7 +172,7 @@ struct Epoch {
   std::vector<std::vector<int>> targets;  ///< pscw: by origin
 };
 
-/// Epochs on several windows at once. The fences of fenced windows separate its segments.
+/// Epochs on several windows at once. The fences of fenced windows separate the segments.
 struct Episode {
   std::vector<Epoch> epochs;
   std::vector<std::vector<std::vector<Step>>> steps;  ///< by segment and rank
