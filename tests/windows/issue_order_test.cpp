@@ -60,7 +60,7 @@ class Region {
   /// Gets the present values; check() compares them.
   void get(int begin, int count) {
     auto& read =
-        reads_.emplace_back(Read{begin, {expected_.begin() + begin, expected_.begin() + begin + count}, {}});
+        reads_.emplace_back(Read{{expected_.begin() + begin, expected_.begin() + begin + count}, {}});
     read.values.resize(static_cast<std::size_t>(count), T{-1});
     ASSERT_EQ(MPI_Get(read.values.data(), count, type_of<T>, target_, at(begin), count, type_of<T>, window_),
               MPI_SUCCESS);
@@ -76,7 +76,6 @@ class Region {
 
  private:
   struct Read {
-    int begin;
     std::vector<T> expected;
     std::vector<T> values;
   };

@@ -309,24 +309,24 @@ TEST_P(EachNotification, W126_19_layouts_are_any) {
   Window const window(GetParam(), 1024);
   set_counters(window, 1);
   MPI_Datatype every_second = MPI_DATATYPE_NULL;
-  MPI_Datatype every_third = MPI_DATATYPE_NULL;
+  MPI_Datatype two_of_six = MPI_DATATYPE_NULL;
   MPI_Type_vector(8, 1, 2, MPI_LONG, &every_second);
-  MPI_Type_vector(4, 2, 6, MPI_LONG, &every_third);
+  MPI_Type_vector(4, 2, 6, MPI_LONG, &two_of_six);
   MPI_Type_commit(&every_second);
-  MPI_Type_commit(&every_third);
+  MPI_Type_commit(&two_of_six);
   std::vector<long> values(16);
   std::vector<long> read(16, -1);
   std::iota(values.begin(), values.end(), 100 * rank_);
   MPI_Aint const at = window.at(next_, 0);
   MPI_Win_lock_all(0, window);
-  EXPECT_EQ(MPIX_Put_notify(values.data(), 1, every_second, next_, at, 1, every_third, 0, window),
+  EXPECT_EQ(MPIX_Put_notify(values.data(), 1, every_second, next_, at, 1, two_of_six, 0, window),
             MPI_SUCCESS);
   MPI_Win_flush(next_, window);
   EXPECT_EQ(MPIX_Get_accumulate_notify(values.data(), 8, MPI_LONG, read.data(), 1, every_second, next_, at, 1,
-                                       every_third, MPI_SUM, 0, window),
+                                       two_of_six, MPI_SUM, 0, window),
             MPI_SUCCESS);
   MPI_Type_free(&every_second);
-  MPI_Type_free(&every_third);
+  MPI_Type_free(&two_of_six);
   wait_for(window, 0, 2);
   MPI_Win_unlock_all(window);
   for (int i = 0; i < 24; ++i) {

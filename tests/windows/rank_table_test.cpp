@@ -1,7 +1,4 @@
 /// Tables of ranks in windows with many ranks: empty if all ranks are alike.
-#include <unistd.h>
-
-#include "tests/support/slowness.hpp"
 #include "tests/windows/performance_variable.hpp"
 #include "tests/windows/support.hpp"
 
@@ -51,19 +48,13 @@ void expect_no_table(Flavour flavour, MPI_Comm comm = MPI_COMM_WORLD) {
   exchange(window, comm, unit, [](int) { return 4; });
 }
 
-class RankTable : public ::testing::Test {
- protected:
-  /// Ends a hang earlier than main() does.
-  static void SetUpTestSuite() { ::alarm(300 * slowness); }
-};
-
 constexpr Flavour flavours[] = {Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic};
 
-TEST_F(RankTable, HasNoEntriesIfRanksAreAlike) {
+TEST(RankTable, HasNoEntriesIfRanksAreAlike) {
   for (Flavour const flavour : flavours) expect_no_table(flavour);
 }
 
-TEST_F(RankTable, HasNoEntriesForRegularPartsOfTheJob) {
+TEST(RankTable, HasNoEntriesForRegularPartsOfTheJob) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -76,7 +67,7 @@ TEST_F(RankTable, HasNoEntriesForRegularPartsOfTheJob) {
 }
 
 /// Some ranks create windows and memory of their own, so that internal ids differ between processes.
-TEST_F(RankTable, HasNoEntriesAfterRanksDidDifferentThings) {
+TEST(RankTable, HasNoEntriesAfterRanksDidDifferentThings) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm part = MPI_COMM_NULL;
@@ -93,7 +84,7 @@ TEST_F(RankTable, HasNoEntriesAfterRanksDidDifferentThings) {
   MPI_Comm_free(&part);
 }
 
-TEST_F(RankTable, IsKeptOnceIfRanksDiffer) {
+TEST(RankTable, IsKeptOnceIfRanksDiffer) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -136,9 +136,9 @@ TEST(Messages, ReductionsHaveAllNamesThatCallersUse) {
   reduces_by_every_name<float>(ARMCI_FLOAT);
   reduces_by_every_name<double>(ARMCI_DOUBLE);
   char both[] = "&&";
-  int zero_at_one = me() == size() - 1 ? 0 : 5;
-  armci_msg_igop(&zero_at_one, 1, both);
-  EXPECT_EQ(zero_at_one, 0);
+  int zero_at_last = me() == size() - 1 ? 0 : 5;
+  armci_msg_igop(&zero_at_last, 1, both);
+  EXPECT_EQ(zero_at_last, 0);
 }
 
 TEST(Messages, ReductionsOfASingleProcess) {

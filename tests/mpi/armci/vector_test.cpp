@@ -1,8 +1,9 @@
-/// Random lists of segments: a call has the effect of transferring its segments one after the other.
+/// Lists of segments: a call has the effect of transferring its segments one after the other.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -114,6 +115,33 @@ TEST(Vector, RandomListsMatchModel) {
     for (long& value : local_model) value %= 1000;
   }
   ARMCI_Barrier();
+}
+
+/// The fields and the type of accumulate as the text of ARMCI 1.1 names them, beside ARMCI-MPI's names.
+TEST(Vector, AcceptsFieldNamesOfTheSpecification) {
+  static_assert(sizeof(armci_giov_t) == 2 * sizeof(void*) + 2 * sizeof(int));
+  static_assert(offsetof(armci_giov_t, dst_ptr_ar) == sizeof(void*));
+  static_assert(offsetof(armci_giov_t, bytes) == 2 * sizeof(void*));
+  static_assert(offsetof(armci_giov_t, ptr_ar_len) == 2 * sizeof(void*) + sizeof(int));
+  Remote remote(4 * sizeof(std::complex<double>));
+  int const next = (me() + 1) % size();
+  std::complex<double> values[2] = {{1, 2}, {3, 4}};
+  std::complex<double> const scale{0, 1};
+  void* here[] = {&values[0], &values[1]};
+  void* there[] = {remote.at(next, 0), remote.at(next, 48)};
+  armci_giov_t list{};
+  list.src_ptr_ar = here;
+  list.dst_ptr_ar = there;
+  list.bytes = sizeof values[0];
+  list.ptr_ar_len = 2;
+  ASSERT_EQ(ARMCI_PutV(&list, 1, next), 0);
+  ASSERT_EQ(ARMCI_AccV(ARMCI_ACC_DCPL, const_cast<std::complex<double>*>(&scale), &list, 1, next), 0);
+  std::complex<double> back[2];
+  void* to[] = {&back[0], &back[1]};
+  list.src_ptr_ar = there;
+  list.dst_ptr_ar = to;
+  ASSERT_EQ(ARMCI_GetV(&list, 1, next), 0);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(back[i], values[i] + scale * values[i]);
 }
 
 }  // namespace

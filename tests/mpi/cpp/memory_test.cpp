@@ -208,8 +208,10 @@ TEST_F(CppMemory, StatisticsAndVersions) {
   for (int i = 0; i < 5; ++i) mpix::put_value(comm_, 1.0, memory.at(next_));
   complete_all();
   MPI_Count const after = mpix::statistics(comm_, mpix::all_ranks, mpix::statistic::operations);
-  EXPECT_EQ(after - before, counted == 1 ? 5 : after - before);
   EXPECT_GE(after, before);
+  if (counted == 1) {
+    EXPECT_EQ(after - before, 5);
+  }
   EXPECT_EQ(mpix::statistics(comm_, MPI_PROC_NULL, mpix::statistic::bytes, mpix::protocol::message), 0);
   EXPECT_EQ(thrown([&] { (void)mpix::statistics(comm_, size_, mpix::statistic::bytes); }), MPI_ERR_RANK);
   EXPECT_EQ(mpix::library_version(), mpix::header_version);

@@ -68,7 +68,7 @@ TEST_F(CppTransfers, PutsEveryKindOfBuffer) {
   EXPECT_TRUE(std::ranges::equal(memory, expected));
 }
 
-TEST_F(CppTransfers, GetReturnsPutValues) {
+TEST_F(CppTransfers, GetReturnsValuesOfTheTarget) {
   mpix::allocation<double> const memory = zeroed<double>(64);
   std::ranges::copy(series(rank_, 64), memory.begin());
   MPI_Barrier(comm_);
@@ -113,15 +113,15 @@ TEST_F(CppTransfers, AccumulatesWithOperationAndScale) {
   mpix::allocation<double> const memory = zeroed<double>(4);
   std::ranges::fill(memory, 10.0);
   MPI_Barrier(comm_);
-  Numbers const numbers{1.0, 20.0, 3.0};
+  Numbers const numbers{1.0, 20.0, 3.0}, others{1.0, 200.0, 3.0};
   mpix::remote_ptr<double> const there = memory.at(next_);
   mpix::accumulate(comm_, numbers, there);
   complete_all();
-  mpix::accumulate(comm_, numbers, there, {.atomicity = true, .accumulate_op = MPI_MAX});
+  mpix::accumulate(comm_, others, there, {.atomicity = true, .accumulate_op = MPI_MAX});
   complete_all();
   mpix::accumulate_scaled(comm_, -2.0, numbers, there, {.remote_completion = true});
   complete_all();
-  std::vector<double> const expected{9, -10, 7, 10};  // max(10 + x, x) - 2 x
+  std::vector<double> const expected{9, 160, 7, 10};  // max(10 + x, y) - 2 x
   EXPECT_TRUE(std::ranges::equal(memory, expected)) << memory[0] << ' ' << memory[1] << ' ' << memory[2];
 }
 

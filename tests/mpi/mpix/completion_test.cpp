@@ -190,7 +190,7 @@ TEST_F(Completions, DoNotRepeatFailuresThatRequestsHaveReported) {
 }
 
 /// The request for all ranks reports a failure, and names the rank of the operation that failed.
-TEST_F(Completions, ReportFailuresOfSeveralRanks) {
+TEST_F(Completions, RequestForAllRanksReportsFailureOfOneRank) {
   ErrorsReturn const returned(world);
   int address_class = 0;
   ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);

@@ -61,7 +61,6 @@ MPI_Datatype random_type(std::mt19937_64& random, int depth) {
 
 struct Side {
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Aint lower = 0;
   MPI_Aint extent = 0;
   int size = 0;
 };
@@ -70,7 +69,8 @@ Side make_side(std::mt19937_64& random) {
   Side side;
   side.type = random_type(random, 1 + static_cast<int>(random() % 2));
   MPI_Type_commit(&side.type);
-  MPI_Type_get_true_extent(side.type, &side.lower, &side.extent);
+  MPI_Aint lower = 0;
+  MPI_Type_get_true_extent(side.type, &lower, &side.extent);
   MPI_Type_size(side.type, &side.size);
   return side;
 }

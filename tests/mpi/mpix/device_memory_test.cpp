@@ -90,7 +90,7 @@ TEST_F(DeviceOrigin, IsRefusedIfOnePieceOfDatatypeIsOnDevice) {
   expect_host_works(rank, target, 3);
 }
 
-TEST_F(DeviceOrigin, IsRefusedByBoundTransfers) {
+TEST_F(DeviceOrigin, IsRefusedByPlans) {
   for (int const rank : {memory.rank(), (memory.rank() + 1) % memory.size()}) {
     char* const target = place(rank, Memory::allocated);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {

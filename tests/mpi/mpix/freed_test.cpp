@@ -52,19 +52,19 @@ class Freed : public ::testing::Test {
 
 TEST_F(Freed, PlanDoesNotAdoptNextCommunicator) {
   MPI_Comm comm = duplicate();
-  MPIX_RMA_Plan bound = MPIX_RMA_PLAN_NULL;
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound),
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &plan),
             MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(MPIX_RMA_Plan_issue(bound, &value_, 1, there(), 1, nullptr), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_Plan_issue(plan, &value_, 1, there(), 1, nullptr), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
   MPI_Comm_free(&comm);
-  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(bound, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(plan, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
   comm = duplicate();  // often with the same handle
   EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(bound, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
-  EXPECT_EQ(MPIX_RMA_Plan_free(&bound), MPI_SUCCESS);
+    EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(plan, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
   MPI_Comm_free(&comm);
 }
 

@@ -36,7 +36,7 @@ int with_own(Call call) {
   return code != MPI_SUCCESS ? code : MPIX_Rma_request_wait(&request);
 }
 
-int bound(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int rank, void* target) {
+int by_plan(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int rank, void* target) {
   MPIX_RMA_Plan handle = MPIX_RMA_PLAN_NULL;
   EXPECT_EQ(MPIX_RMA_Plan_create(op, type, rank, type, world, nullptr, &handle), MPI_SUCCESS);
   int code = MPI_SUCCESS;
@@ -71,7 +71,7 @@ NamedXfer const xfers[] = {
        });
        return complete(code, rank);
      }},
-    {"MPIX_RMA_Plan_issue_c: ", bound},
+    {"MPIX_RMA_Plan_issue_c: ", by_plan},
     {"MPIX_RMA_xfer_rma_c: ",  // without a request
      [](MPIX_RMA_Op op, int* origin, MPI_Count n, MPI_Datatype type, int rank, void* target) {
        return complete(MPIX_RMA_xfer_rma_c(op, origin, n, type, rank, target, n, type, nullptr, &world),

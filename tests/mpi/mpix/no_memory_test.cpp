@@ -51,10 +51,10 @@ TEST(NoMemory, RefusesDatatypeUntilItCanBeFlattened) {
     EXPECT_EQ(class_of(MPIX_RMA_xfer_rma(MPIX_RMA_GET, values.data(), 1, type, next, target, 1, type, nullptr,
                                          &world)),
               MPI_ERR_NO_MEM);
-    MPIX_RMA_Plan bound = MPIX_RMA_PLAN_NULL;
-    EXPECT_EQ(class_of(MPIX_RMA_Plan_create(MPIX_RMA_PUT, type, next, type, world, nullptr, &bound)),
+    MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+    EXPECT_EQ(class_of(MPIX_RMA_Plan_create(MPIX_RMA_PUT, type, next, type, world, nullptr, &plan)),
               MPI_ERR_NO_MEM);
-    EXPECT_EQ(bound, MPIX_RMA_PLAN_NULL);
+    EXPECT_EQ(plan, MPIX_RMA_PLAN_NULL);
     long one = 1;
     EXPECT_EQ(class_of(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, type, nullptr, next,
                                     reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr)),

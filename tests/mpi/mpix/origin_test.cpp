@@ -23,7 +23,7 @@ bool through_the_kernel() {
   return same == all;
 }
 
-TEST(Origin, WithoutMemoryIsBufferErrorAndProgramContinues) {
+TEST(Origin, InaccessibleMemoryIsBufferErrorAndProgramContinues) {
   if (!through_the_kernel()) GTEST_SKIP() << "undefined, as for any MPI call";
   constexpr int count = 64;
   constexpr std::size_t page = 4096;

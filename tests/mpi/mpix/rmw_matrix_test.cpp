@@ -90,7 +90,7 @@ T product(T a, T b) {
   }
 }
 template <typename T>
-bool bit_and_number(T value) {
+bool is_nonzero(T value) {
   return value != T{};
 }
 
@@ -126,9 +126,9 @@ T modified(Operation const& operation, T target, T a, T b) {
     if (operation.op == MPIX_RMW_PROD) return product(target, a);
   }
   if constexpr (kind == Kind::integer || kind == Kind::logical) {
-    if (operation.op == MPIX_RMW_LAND) return static_cast<T>(bit_and_number(target) && bit_and_number(a));
-    if (operation.op == MPIX_RMW_LOR) return static_cast<T>(bit_and_number(target) || bit_and_number(a));
-    if (operation.op == MPIX_RMW_LXOR) return static_cast<T>(bit_and_number(target) != bit_and_number(a));
+    if (operation.op == MPIX_RMW_LAND) return static_cast<T>(is_nonzero(target) && is_nonzero(a));
+    if (operation.op == MPIX_RMW_LOR) return static_cast<T>(is_nonzero(target) || is_nonzero(a));
+    if (operation.op == MPIX_RMW_LXOR) return static_cast<T>(is_nonzero(target) != is_nonzero(a));
   }
   if constexpr (kind == Kind::integer || kind == Kind::bytes) {
     if (operation.op == MPIX_RMW_BAND) return static_cast<T>(target & a);

@@ -52,7 +52,7 @@ TEST(Rmw, SwapsPassTokenToExactlyOneRank) {
   }
 }
 
-TEST(Rmw, EveryOperationOnOneElement) {
+TEST(Rmw, OperationsOfTheProposalOnOneElement) {
   Memory memory(64);
   int const target = (memory.rank() + 1) % memory.size();
   struct Case {

@@ -97,7 +97,7 @@ TEST_P(WindowOperations, CompareAndSwapSucceedsAtOneRank) {
 TEST_P(WindowOperations, RequestsComplete) {
   TestWindow const window(GetParam(), 4096);
   int const next = (world_rank() + 1) % world_size();
-  std::vector<long> values(256, world_rank());
+  std::vector<long> values(256, world_rank() + 1);
   std::vector<long> read(256, -1);
   std::vector<long> fetched(256, -1);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -114,7 +114,7 @@ TEST_P(WindowOperations, RequestsComplete) {
   MPI_Rget_accumulate(nullptr, 0, MPI_LONG, fetched.data(), 256, MPI_LONG, next, window.at(next), 256,
                       MPI_LONG, MPI_NO_OP, window.window, &request);
   ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-  EXPECT_EQ(fetched, std::vector<long>(256, 2 * world_rank()));
+  EXPECT_EQ(fetched, std::vector<long>(256, 2 * (world_rank() + 1)));
   ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
 }
 
@@ -147,6 +147,8 @@ TEST_P(WindowOperations, ProcNullAndZeroCountsMoveNoData) {
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(MPI_Put(&value, 0, MPI_INT, 0, window.at(0), 0, MPI_INT, window.window), MPI_SUCCESS);
   ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(window.as<int>()[0], 0);
 }
 
 TEST(DynamicWindow, SupportsManyRegions) {

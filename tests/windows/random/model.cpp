@@ -40,13 +40,13 @@ void Buffer::expect(std::ptrdiff_t offset, std::byte const* value, std::uint8_t 
   for (std::size_t i = 0; i < bytes; ++i) unknown_[at + i] = known[i] == 0;
 }
 
-std::ptrdiff_t Buffer::difference() const {
-  if (unknown_.empty() && std::memcmp(memory_.data(), expected_.data(), memory_.size()) == 0) return -1;
+std::optional<std::ptrdiff_t> Buffer::difference() const {
+  if (unknown_.empty() && std::memcmp(memory_.data(), expected_.data(), memory_.size()) == 0) return {};
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (memory_[i] != expected_[i] && (unknown_.empty() || !unknown_[i]))
       return static_cast<std::ptrdiff_t>(i) - guard;
   }
-  return -1;
+  return {};
 }
 
 void Buffer::scribble() { std::fill(memory_.begin(), memory_.end(), std::byte{0xe7}); }

@@ -1,6 +1,8 @@
 /// Expected contents of memory, and expected results of operations.
 #pragma once
 
+#include <optional>
+
 #include "tests/windows/random/plan.hpp"
 
 namespace mpixrma::random_windows {
@@ -21,8 +23,9 @@ class Buffer {
   void expect_present() { expected_ = memory_; }
   /// Expects this value at `offset` from the address.
   void expect(std::ptrdiff_t offset, std::byte const* value, std::uint8_t const* known, std::size_t bytes);
-  /// Returns the first offset from the beginning of the data at which the content differs; -1 if none does.
-  std::ptrdiff_t difference() const;
+  /// Returns the first offset from the beginning of the data at which the content differs, which is negative
+  /// in the guard below; nothing if it is as expected.
+  std::optional<std::ptrdiff_t> difference() const;
   /// Overwrites the buffer, so that a late access is detected.
   void scribble();
 

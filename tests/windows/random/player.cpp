@@ -358,10 +358,10 @@ void Player::check(Pending& pending) {
   pending.released = true;
   for (Buffer* const buffer : {pending.origin.get(), pending.result.get()}) {
     if (buffer == nullptr) continue;
-    if (std::ptrdiff_t const at = buffer->difference(); at != -1)
+    if (std::optional<std::ptrdiff_t> const at = buffer->difference())
       fail((buffer == pending.origin.get() && pending.step->call != Call::get ? "origin changed at byte "
                                                                               : "wrong value at byte ") +
-           std::to_string(at) + ": " + describe(*pending.step, plan_));
+           std::to_string(*at) + ": " + describe(*pending.step, plan_));
     buffer->scribble();
   }
 }
