@@ -1,5 +1,5 @@
-"""Checks that figures of documents are those of the evaluation report. A figure is a link to a section of the page whose title
-names what was measured, with both sides of a ratio:
+"""Checks that figures of documents are those of the evaluation report. A figure is a link to a section of the page. The
+title of the link names what was measured, with both sides of a ratio:
 
     [0.62](docs/evaluation/index.html#osu "MPIX_RMA, one host: put_latency allocated 8 / windows, osc/sm, one host: put_latency
     allocated 8")
@@ -30,7 +30,7 @@ COMMIT = re.compile(r"commit `([0-9a-f]{12,40})`")
 
 
 def samples_of(figures, side):
-    """{round: Sample} of the line that a title names; raises ValueError where there is none."""
+    """{round: Sample} of the line that a side of a title names; raises ValueError if the report has no such line."""
     from report import model
     found = SIDE.fullmatch(side.strip())
     if not found:

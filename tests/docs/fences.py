@@ -1,7 +1,7 @@
 """The fenced blocks of a document in Markdown.
 
-A comment in front of a block says why it is not executed, `<!-- not run: REASON -->`, or what the machine has to have,
-`<!-- needs: NAME, NAME -->`. Examples in C have commands in their comments.
+A comment in front of a block says why the block is not executed, `<!-- not run: REASON -->`, or what the machine must
+have, `<!-- needs: NAME, NAME -->`. Examples in C have commands in their comments.
 """
 import dataclasses
 import re
@@ -32,7 +32,7 @@ class Block:
 
 
 def blocks_of(text, name):
-    """All blocks, in order. Throws Malformed for a fence without a language, or without an end."""
+    """All blocks, in order. Raises Malformed for a fence without a known language, or without an end."""
     blocks, section, comment, block = [], "", None, None
     for number, line in enumerate(text.splitlines(), 1):
         fence = FENCE.match(line)

@@ -3,8 +3,9 @@
 
 layers.py --picture: prints the layers, and the folders inside of them, as docs/internals.md shows them.
 layers.py [DIRECTORY]: reads every source below DIRECTORY (default: this project) and fails, with one line for each
-offence, on an include that goes up or sideways, on a foreign header outside of the layer that owns it, and on files that
-include each other in a cycle. Tests in C++ call allocation, query and notification through TEST_HEADER only.
+offence, on an include that goes up or sideways, on a foreign header outside of the layers that own it, on files of the
+layers in ACYCLIC that include each other in a cycle, and on a docs/internals.md without the current picture. Tests in
+C++ except DIRECT_TESTS call allocation, query and notification through TEST_HEADER only.
 """
 
 import pathlib
@@ -102,7 +103,7 @@ def layer_of(path):
 
 
 def level_of(path):
-    """The folder of `path`, and the number of the level of `path` in that folder; None where no folder has levels."""
+    """The folder with levels that contains `path`, and the level of `path` there; None without such a folder."""
     for folder, levels in LEVELS.items():
         if path.is_relative_to(folder):
             inside = path.parent.relative_to(folder)

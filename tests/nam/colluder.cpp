@@ -68,7 +68,8 @@ class Colluder {
     std::fflush(stdout);
   }
 
-  /// Takes again what the server has taken back, and sends requests that take the server's time.
+  /// Opens silent connections, replaces those that the server has ended, and sends requests that take the
+  /// server's time.
   void annoy() {
     for (int i = 0; i < 20; ++i) {
       silent_.push_back(connect_tcp(server_.host, server_.port, timeout_ms));

@@ -55,7 +55,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     return spread_over(grants_, window.ranks, GetParam().chunk_bytes);
   }
 
-  /// Returns false if a server was killed meanwhile, and the outcome is unknown.
+  /// Returns false if a server was killed meanwhile, so that the outcome is unknown, or the window is gone.
   template <typename Action>
   bool attempt(Action action, bool may_be_gone = false) {
     try {
@@ -147,7 +147,8 @@ class Model : public ::testing::TestWithParam<Setting> {
     return *std::next(windows_.begin(), static_cast<std::ptrdiff_t>(random_() % windows_.size()));
   }
 
-  /// Kills some of the processes of a server during operations, and restarts the server.
+  /// Kills some of the processes of a server during operations. Restarts the server if its main process was
+  /// killed.
   void crash() {
     std::size_t const number = random_() % servers_.size();
     TestServer& server = servers_[number];
@@ -225,7 +226,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     return ports;
   }
 
-  /// Windows and parts whose creation was not confirmed may exist, too.
+  /// Windows and parts whose creation or eviction was not confirmed may exist, too.
   void compare() {
     std::set<std::string> ports = listed();
     for (auto window = windows_.begin(); window != windows_.end();) {

@@ -99,7 +99,7 @@ TestServer::Arguments with(TestServer::Arguments const& more) {
 }
 
 /// Returns which markers were seen on the network while a client used a window of the server. The first
-/// marker is in the data of a put and in the operand of an update, the second one in the data of a get.
+/// marker is in the data of puts, the second one in the data of a get.
 std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& markers) {
   Locator const grant = server.grant(8u << 20);
   Session session = Session::open(grant);
@@ -112,7 +112,7 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
   {
     JobEngine job;
     job.connect(address);
-    // Puts of one message, of several messages, and of pieces that share messages.
+    // One large put, and then small ones.
     auto const sent = repeated(markers[0], 60000);
     EXPECT_EQ(job.put(window.exposure, 0, sent), MPIX_ENGINE_OK);
     for (std::size_t at = 0; at < 1200; at += 120)

@@ -53,7 +53,7 @@ int parameter(char const* name, int otherwise) {
   return given != nullptr ? std::atoi(given) : otherwise;
 }
 
-/// Returns requests that are nearly right: fields of wrong kinds and sizes, at random.
+/// Returns a request that is nearly right: it has fields of wrong kinds and sizes, at random.
 Json strange_request(std::mt19937_64& random) {
   static std::vector<std::string> const operations{
       "hello",          "prove",    "grant",  "revoke",    "extend",    "list",    "show",    "usage",

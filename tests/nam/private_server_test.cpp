@@ -29,7 +29,7 @@ pid_t server_in(fs::path const& directory) {
   return -1;
 }
 
-/// A process with a private server, which is killed with this object; the server can be killed earlier.
+/// A process that has a private server and is killed with this object; the server can be killed earlier.
 class Owner {
  public:
   Owner() {

@@ -1,4 +1,5 @@
-# To be sourced: a memory server for the life of the script, with a directory of its own ($directory) and a grant of 16 MiB.
+# To be sourced: a memory server for the life of the script, with a directory of its own ($directory), and a grant of
+# 16 MiB.
 #
 # MPIX_TEST_NAM_LISTEN: the TCP address at which the server also listens.
 #

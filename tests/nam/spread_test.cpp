@@ -274,7 +274,7 @@ TEST_F(SpreadServers, ToolManagesSeveralGrantsAtOnce) {
   EXPECT_EQ(run_tool("show " + all), 0);
   first.ask({{"op", "revoke"}, {"grant", grants[0].grant}});
   EXPECT_NE(run_tool("show " + all), 0);
-  // The remaining parts can be revoked nevertheless.
+  // The remaining grant is revoked nevertheless.
   EXPECT_NE(run_tool("revoke " + all), 0);
   EXPECT_EQ(refusal([&] { second.show(grants[1]); }), ErrorCode::not_found);
 }

@@ -1,11 +1,11 @@
-"""The order of the imports of mpix_rma and of mpi4py.MPI, which calls MPI_Init.
+"""The order of the imports of mpix_rma and of mpi4py.MPI. The import of mpi4py.MPI calls MPI_Init.
 
 usage: import_test.py first|second|window|without|uninitialised
   first          mpix_rma is imported first, and makes MPI find the component
   second         MPI has found the component by the environment: the engines open in allocate()
   window         as second, but the engines open in win_allocate_nam()
   without        MPI knows of no component: the import fails, and the error says what to do
-  uninitialised  the program calls MPI.Init() itself
+  uninitialised  mpix_rma is imported first, and the program calls MPI.Init() itself
 """
 import sys
 

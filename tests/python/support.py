@@ -23,7 +23,7 @@ def seeded():
 
 
 class MemoryCase(unittest.TestCase):
-    """A test with 100 doubles of allocated memory at every rank, zeroed."""
+    """A test with `count` doubles of allocated memory at every rank, zeroed."""
 
     count = 100
 

@@ -34,7 +34,7 @@ class Allocation(unittest.TestCase):
         info.Free()
 
     def test_size_beyond_the_addresses(self):
-        """One rank asks for such a size: the others fail, too, instead of waiting for it."""
+        """Only rank 0 asks for such a size: the other ranks fail, too, instead of waiting for rank 0."""
         for size, error_class in ((2**70, MPI.ERR_NO_MEM), (-(2**70), MPI.ERR_ARG)):
             with self.assertRaises(rma.Error) as raised:
                 rma.allocate(size if RANK == 0 else 8, WORLD)

@@ -1,6 +1,7 @@
 /*
  * A tool that is preloaded: counts the calls of transfers and read-modify-writes with data, and their bytes,
- * by target. MPI_Finalize writes the counts to a file for each rank, whose name begins with COUNTED_CALLS.
+ * by target. MPI_Finalize writes the counts of each rank to the file PREFIX.RANK. The environment variable
+ * COUNTED_CALLS has PREFIX, by default "calls".
  */
 #include <mpix_rma.h>
 #include <mpix_rma/profiling.h>

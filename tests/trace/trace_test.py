@@ -51,7 +51,7 @@ def number_of(name):
 
 
 class Trace:
-    """The contents of a trace: operations by rank, target and protocol; executed bytes by rank; completions."""
+    """The contents of a trace: operations by rank, target and protocol; executed bytes by rank; records by kind."""
 
     def __init__(self, path):
         self.operations = collections.defaultdict(lambda: (0, 0))

@@ -1,6 +1,6 @@
-/* The program around the snippets of docs/semantics.md: each rank is the origin of the next one's notifications, and
- * the target of the previous one's. The parts are large and small, in allocated memory and in static memory. A third
- * form has ORDERING on every PUT in the place of the Fence. */
+/* The program around the snippets of docs/semantics.md: each rank puts parts to the next rank and notifies that rank.
+ * The parts are large in some rounds and small in the others, in allocated memory and in static memory. A third form
+ * has ORDERING on every PUT in the place of the Fence. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 
 namespace mpixrma::nam {
 
-/// A process of another user that holds the object that `attack` returns, which is not null, for the lifetime
-/// of this object.
+/// A process of another user that calls `attack` and holds the returned object until the Attack is destroyed.
+/// The test fails if `attack` returns null.
 class Attack {
  public:
   Attack(uid_t uid, std::function<std::shared_ptr<void>()> const& attack) {

@@ -1,4 +1,5 @@
-/// Files of mpix-nam backup and restore: root runs it in directories of other users, and beside other files.
+/// Files of mpix-nam backup and restore: root runs these in directories of other users and beside other
+/// files.
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 

@@ -71,7 +71,7 @@ TEST_F(StartDirectory, IsThatOfRelativePaths) {
   EXPECT_EQ(std::system(line.c_str()), 0);
 }
 
-/// HOME is that of an administrator who has changed from another user's account and kept its HOME.
+/// An administrator has changed from another user's account, and HOME is still that user's.
 TEST_F(StartDirectory, HomeOfAnotherUserConfiguresNoLibrary) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a directory of another user";
   configure_ucx();
@@ -84,7 +84,7 @@ TEST_F(StartDirectory, HomeOfAnotherUserConfiguresNoLibrary) {
   EXPECT_FALSE(fs::exists(written()));
 }
 
-/// The user would choose where the secret of the administrator goes, for example by a symbolic link.
+/// The other user would choose where the secret of the administrator goes, for example by a symbolic link.
 TEST_F(StartDirectory, HomeOfAnotherUserGetsNoSecret) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a directory of another user";
   TestServer server;

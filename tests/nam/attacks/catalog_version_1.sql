@@ -1,4 +1,4 @@
--- A catalog of version 1, as its server has left it: .dump of sqlite3, with @DIRECTORY@ for the server's parent directory.
+-- A catalog of version 1, as its server has left it: .dump of sqlite3, @DIRECTORY@ for the parent of its directory.
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
 CREATE TABLE grants (

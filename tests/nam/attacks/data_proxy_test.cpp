@@ -51,8 +51,8 @@ namespace {
 
 enum class Act { repeat, repeat_later, change };
 
-/// The bytes that UCX sends in one direction: the number that begins a connection, then messages of a header
-/// and a body.
+/// The bytes that UCX sends in one direction: from the client first a number of `beginning` bytes, which
+/// begins a connection, then messages of a header and a body.
 class UcxStream {
  public:
   explicit UcxStream(std::size_t beginning) : beginning_(beginning) {}
@@ -79,7 +79,8 @@ class UcxStream {
   std::vector<char> input_;
 };
 
-/// Meddles with the first encrypted message of one direction that is sent after arm().
+/// Meddles with the first encrypted message of one direction that is sent after arm(): changes it, or repeats
+/// it at once or also after each later one.
 class Meddler {
  public:
   Meddler(Act act, bool at_client, std::uint64_t random)
@@ -115,7 +116,7 @@ class Meddler {
         part.end() - found >= static_cast<std::ptrdiff_t>(sizeof(engine::wire::SealedHeader));
     return is_whole ? found : part.end();
   }
-  /// Changes one bit behind the plaintext part of the sealed header.
+  /// Changes one bit behind the SealedHeader, which is in plaintext.
   void change(std::vector<char>& part, Place sealed) const {
     Place const begin = sealed + sizeof(engine::wire::SealedHeader);
     auto const bits = 8 * static_cast<std::uint64_t>(part.end() - begin);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uid_t slurm = 64002;  ///< an administrator who is not root
 
-/// A process of a user that maps a window, until it is told to end.
+/// A process of a user that maps a window until end() is called.
 class Mapper {
  public:
   using OnTerm = void (*)(int);

@@ -20,7 +20,7 @@
 
 namespace mpixrma::nam {
 
-/// Listens at a port of its own, forwards everything to a server, and records it.
+/// Listens at a port of its own, forwards all bytes between clients and a server, and records them.
 class TcpProxy {
  public:
   /// May change forwarded bytes; `from_client` is their direction.
@@ -30,7 +30,7 @@ class TcpProxy {
       : TcpProxy([server] { return connect_tcp(server.host, server.port, 5000); }, std::move(meddle)) {
     key_ = server.key;
   }
-  /// `connect` returns a connection to the server behind the eavesdropper.
+  /// `connect` returns a connection to the server behind the proxy.
   TcpProxy(std::function<FileDescriptor()> connect, Meddle meddle)
       : connect_(std::move(connect)), meddle_(std::move(meddle)), listener_(listen_tcp("127.0.0.1:0")) {
     thread_ = std::thread([this] { run(); });
@@ -42,9 +42,9 @@ class TcpProxy {
   TcpProxy(TcpProxy const&) = delete;
   TcpProxy& operator=(TcpProxy const&) = delete;
 
-  /// Returns the address for clients, with the key of the server behind it.
+  /// Returns the address for clients, with the key of the server behind the proxy.
   Address address() const { return {"", "127.0.0.1", port_of(listener_), key_}; }
-  /// Returns all that was sent in both directions.
+  /// Returns all that was received from both sides, before `meddle` changed it.
   std::string seen() const {
     std::lock_guard const held(lock_);
     return seen_;
@@ -100,7 +100,8 @@ class TcpProxy {
   std::thread thread_;
 };
 
-/// Waits for the next message. Returns nothing when the other side has closed.
+/// Waits for the next message. Returns nothing if the other side has closed, or has sent nothing for 20
+/// seconds.
 inline std::optional<Message> await_message(Channel& channel) {
   for (;;) {
     (void)channel.flush();

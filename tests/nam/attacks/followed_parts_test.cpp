@@ -1,4 +1,4 @@
-/// Windows with parts at other servers: which of them a client follows.
+/// Windows with parts at other servers: which of these servers a client connects to.
 #include <cstdlib>
 #include <filesystem>
 #include <thread>

@@ -113,7 +113,7 @@ TEST_F(ForeignServer, CannotClaimAddressWithoutServer) {
       as_victim([&] { return fetch() != 0 && !fs::exists(secret_file(claimed_)) && !pinned_key(claimed_); }));
 }
 
-/// Root may end any process, but mpix-nam must not do so because another user's server names the process.
+/// Root may end any process, but another user's server must not make root's mpix-nam end one by naming it.
 TEST_F(ForeignServer, CannotEndProcessesOfOtherUsers) {
   start("127.0.0.1");
   Address const address{socket(), "", 0};

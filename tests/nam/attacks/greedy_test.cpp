@@ -1,4 +1,4 @@
-/// Owners of grants whose clients send messages to the engine beyond their credit.
+/// Owners of grants: their clients send messages to the engine beyond the credit, and use many processes.
 #include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/job_engine.hpp"
 #include "tests/nam/windows_of_server.hpp"

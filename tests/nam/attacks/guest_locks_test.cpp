@@ -97,7 +97,7 @@ TEST(GuestLocks, SharedLocksOutlastTheRightToWrite) {
   writer.go_on();
 }
 
-/// A client can forge the turn, because each lock request states whether it has the turn.
+/// A client can forge the turn, because each lock request states whether the client has the turn.
 TEST(GuestLocks, DoNotOvertakeByAForgedTurn) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;

@@ -26,7 +26,7 @@ std::optional<ErrorCode> get(Session& session, WindowInfo const& window, std::ve
   return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, *into)); });
 }
 
-/// Updates an element of 8 bytes at `offset`; `*before` receives its previous value if it is not null.
+/// Updates an element of 8 bytes at `offset`. `*before` receives the previous value unless `before` is null.
 std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engine::ReduceOp operation,
                                 std::int64_t operand, std::int64_t* before, std::ptrdiff_t offset = 0) {
   LayoutRun const run{offset, sizeof operand};

@@ -31,7 +31,7 @@ constexpr std::size_t connections = 256;   ///< limit of the server for all user
 constexpr std::size_t of_owner = connections / 2;
 constexpr std::size_t many = 900;
 
-/// Connections that have asked for a session, or were refused.
+/// Connections that each send `request`, and the answers that have come.
 class Sessions {
  public:
   Sessions(Address const& server, std::size_t count, Json request) {
@@ -42,7 +42,8 @@ class Sessions {
       (void)each.flush();
     }
   }
-  /// Waits until `count` connections have an answer, which is an error if and only if it begins with `error`.
+  /// Waits until exactly `count` connections have an answer with this error code; an empty `error` stands for
+  /// answers without an error.
   bool have_answers(std::size_t count, std::string const& error) {
     return eventually([&] {
       std::size_t found = 0;

@@ -92,7 +92,8 @@ TEST_F(Network, ProofWithAnyChangedByteIsRejected) {
   EXPECT_TRUE(authenticated().second.contains("admin"));
 }
 
-/// Records out of order, before and after the user is authenticated.
+/// Malformed, repeated, missing and foreign records, and records out of order, before and after the user is
+/// authenticated.
 TEST_F(Network, RecordsOutOfOrderEndTheConnection) {
   start();
   auto const length = [](std::uint32_t value) {

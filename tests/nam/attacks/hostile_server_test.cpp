@@ -133,7 +133,7 @@ TEST(HostileServer, LateAnswerIsNotTakenForTheNextOne) {
     EXPECT_EQ(client.request({{"op", "fast"}}).at("answer_to"), "fast") << round;
 }
 
-/// The time for an answer includes the bytes that the server stores first.
+/// A client waits longer for an answer before which the server stores many bytes.
 TEST(HostileServer, ClientWaitsLongerForMuchData) {
   FakeServer const server([](Json const& request) {
     bool const is_slow = request.at("op") == "persist";

@@ -11,9 +11,9 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Reserves huge pages for a test; none if the system does not permit it. All processes of the system share
-/// the numbers of pages, so only one test at a time changes and counts them, and ctest runs this program
-/// alone.
+/// Reserves huge pages for a test; has_all() is false if the system does not permit that. All processes of
+/// the system share the numbers of pages, so only one test at a time changes and counts them, and ctest runs
+/// this program alone.
 class HugePages {
  public:
   explicit HugePages(int count) : turn_(::open(file, O_RDONLY | O_CLOEXEC)) {
@@ -60,7 +60,7 @@ TEST(HugeGrants, AreRoundedToPagesAndCountUntilPagesAreFreed) {
     GrantMapping const memory = session.map();
     std::memset(memory.base(), 1, 14u << 20);
     server.ask({{"op", "revoke"}, {"grant", grant.grant}});
-    // All memory that this process touches again counts.
+    // Memory that this process touches again may count, but no page counts twice.
     std::memset(memory.base(), 1, 4u << 20);
     std::uint64_t const counted = server.ask({{"op", "usage"}}).at("ending").get<std::uint64_t>();
     EXPECT_LE(counted, 14u << 20);

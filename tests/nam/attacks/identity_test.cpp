@@ -247,7 +247,7 @@ TEST_F(ServerIdentity, KeyReadableByOtherUsersIsRefused) {
   EXPECT_NE(server.exit_code(20000).value_or(0), 0);
 }
 
-/// Data, names and the admission to the data process's engine cannot be read.
+/// Neither data nor identifiers of grants nor requests can be read.
 TEST_F(ServerIdentity, SessionsOverTcpAreEncrypted) {
   start();
   TcpProxy other(grant.address);

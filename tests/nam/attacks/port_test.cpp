@@ -1,4 +1,4 @@
-/// Connections of hosts without a session to UCX's port of a data process, and those of hosts with one.
+/// Connections to UCX's port of a data process, from hosts with and without a session.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -39,7 +39,8 @@ std::vector<std::uint16_t> ports_in_state(pid_t process, std::string const& want
 std::vector<std::uint16_t> listening_ports(pid_t process) { return ports_in_state(process, "0A"); }
 std::size_t connections_of(pid_t process) { return ports_in_state(process, "01").size(); }
 
-/// Returns whether the other end closes the connection within 20 seconds.
+/// Waits 20 seconds at most for data or the end of the connection. Returns whether the connection has ended;
+/// otherwise reads a byte of the data.
 bool has_ended(FileDescriptor const& socket) {
   char byte = 0;
   pollfd entry{socket.get(), POLLIN, 0};

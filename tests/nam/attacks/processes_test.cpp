@@ -87,7 +87,7 @@ TEST_F(Processes, EachDataProcessHasAUserOfItsOwn) {
 }
 
 /// The processes of a server that an ordinary user has started run as this user, but the user's other
-/// processes cannot read their memory either.
+/// processes cannot read the memory of the server's processes.
 TEST_F(Processes, OfOrdinaryUserAreNotReadableByOtherProcesses) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   if (!as_user(nobody, [] { return ::access(MPIX_NAMD, X_OK) == 0; }))
@@ -252,7 +252,7 @@ TEST_F(Processes, ControlProcessEndsWithTheMainProcess) {
   EXPECT_EQ(server.data_process(grant), process);
 }
 
-/// Runs in a child, which remains confined.
+/// Confines the calling process, a child, for the rest of its life.
 bool refuses_unneeded_system_calls() {
   drop_privileges();
   confine_data_process(DataProcessUser::of_server);
@@ -277,7 +277,7 @@ bool refuses_unneeded_system_calls() {
   return failures == 0;
 }
 
-/// Returns the status of a child that runs `body` in the sandbox.
+/// Returns the status of a child that runs `body`, which confines the child to the sandbox.
 template <typename Body>
 int run_confined(Body body) {
   pid_t const child = ::fork();

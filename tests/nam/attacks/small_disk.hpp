@@ -32,7 +32,7 @@ class SmallDisk {
 
   bool is_mounted() const noexcept { return mounted_; }
 
-  /// Leaves no free byte, not even in the last page of another, growing file.
+  /// Takes all free pages of the disk. Other files can still grow within their last pages.
   void fill() const {
     engine::FileDescriptor const file(
         ::open((place_ / "filler").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));

@@ -224,7 +224,7 @@ TEST_P(MemoryAttack, ForgedControlBlockDoesNotAffectProcesses) {
   auto const forge = [&](int value) {
     void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[1].get(), 0);
     ASSERT_NE(mapped, MAP_FAILED);
-    // Overwrites the mark and the number of slots, and all slots.
+    // Overwrites the mark, the number of slots, all slots and most update modes, but no stripe lock.
     std::memset(mapped, value, 16);
     std::memset(static_cast<char*>(mapped) + 16384, value, bytes - 16384);
     ::munmap(mapped, bytes);

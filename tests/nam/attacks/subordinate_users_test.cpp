@@ -1,5 +1,5 @@
-/// A user who acts as the users that the system has given to him (/etc/subuid), usually 65536 of them. If
-/// each had the share of a user, all of them together could take everything.
+/// A user who acts as his subordinate users (/etc/subuid), usually 65536. If each of them had the share of a
+/// user, all of them together could take everything.
 #include <unistd.h>
 
 #include <chrono>

@@ -124,7 +124,7 @@ TEST(Upgrade, NamesComponentToUpdateForOtherVersions) {
   EXPECT_EQ(text_of_refusal({{"op", "list"}, {"version", protocol_version}}), "");
 }
 
-/// A running data process of an earlier server: its messages and its reactions.
+/// Plays a running data process of an earlier server: sends its messages, and ends when it is told to.
 class EarlierDataProcess {
  public:
   EarlierDataProcess(std::filesystem::path const& adoption, std::uint64_t bytes)

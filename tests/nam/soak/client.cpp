@@ -82,8 +82,8 @@ class SoakClient {
     record_.writes++;
   }
 
-  /// Counts a write as acknowledged, unless all processes of the server have been killed since the write
-  /// began: the data of the write may then be lost.
+  /// Counts a write as acknowledged, unless all processes of the server were killed during the write: its
+  /// data may then be lost.
   void acknowledge(Block& known, std::uint64_t number, std::uint64_t deaths) {
     if (deaths % 2 == 0) known.acknowledged = number;
     if (ledger_.deaths != deaths) known.forget_unpersisted();

@@ -13,8 +13,8 @@ struct ClientSetting {
   unsigned seed = 0;
 };
 
-/// Writes and checks blocks of the client's window until the ledger ends the test. Reconnects after each loss of the server.
-/// Failures go to the ledger.
+/// Writes and checks blocks of the client's window until the ledger ends the test. Reconnects after each loss
+/// of the server. Failures go to the ledger.
 void run_client(Ledger& ledger, ClientSetting const& setting) noexcept;
 
 }  // namespace mpixrma::nam::soak

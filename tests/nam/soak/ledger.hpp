@@ -1,4 +1,4 @@
-/// Memory that the soak test's processes share: the values that each client has written, and those that a
+/// Memory that the soak test's processes share: the values that each client has written, and those that the
 /// server has acknowledged.
 #pragma once
 
@@ -43,7 +43,7 @@ struct ClientRecord {
 
 struct Ledger {
   std::array<ClientRecord, client_count> clients;
-  std::atomic<std::uint64_t> deaths{0};  ///< odd while all processes of the server are being killed
+  std::atomic<std::uint64_t> deaths{0};  ///< odd from a kill of all processes of the server to its next start
   std::atomic<std::uint64_t> round{1};   ///< each client checks all of its window once in each round
   std::atomic<bool> ends{false};
   std::atomic<bool> has_failed{false};

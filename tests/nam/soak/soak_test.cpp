@@ -95,7 +95,7 @@ class Soak : public ::testing::Test {
   }
   static uid_t uid_of(std::size_t index) { return ::getpwnam(users[index % user_count])->pw_uid; }
 
-  /// One half of the clients is on the other host; of those on the server's host one half maps the memory.
+  /// Half of the clients are on the other host; half of those on the server's host map the memory.
   pid_t start_client(std::size_t number) {
     bool const is_remote = number / user_count % 2 == 1;
     bool const maps = !is_remote && number / user_count % 4 == 0;
@@ -180,7 +180,8 @@ class Soak : public ::testing::Test {
     ++kills_of_main_;
   }
 
-  /// Kills all processes: data that were acknowledged and not persisted may be lost.
+  /// Kills all processes of the server, and starts it again: data that were acknowledged and not persisted
+  /// may be lost.
   void kill_server() {
     std::vector<pid_t> data;
     try {

@@ -174,8 +174,8 @@ class ManInTheMiddle : public testing::TestWithParam<Path> {
     own_->read(window_, 0, record_ranks * record_bytes, std::as_writable_bytes(std::span(&value, 1)));
     return value;
   }
-  /// Connects as another user of the job's host does, and waits for the end of the connection, or for
-  /// answers.
+  /// Sends `bytes` on a new connection, as another user of the job's host can, and waits at most 300 ms for
+  /// an answer or the end of the connection.
   static void send_from_job_host(std::uint16_t port, Bytes const& bytes) {
     std::thread([&] {
       EXPECT_TRUE(middleman()->jobs().enter());

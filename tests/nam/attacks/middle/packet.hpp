@@ -21,7 +21,7 @@ class Packet {
   std::span<std::byte const> payload() const noexcept;
 
   // Both return valid packets, made of this one.
-  /// Replaces the data, which may be shorter.
+  /// Replaces the packet's data by `data`, which may have another length.
   Packet with_payload(std::span<std::byte const> data) const;
   /// Replaces the data by a TCP reset, which ends the connection in the name of the sender.
   Packet reset() const;
