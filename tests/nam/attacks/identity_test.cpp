@@ -49,7 +49,7 @@ TEST_F(ServerIdentity, LocalUserCannotClaimAnotherName) {
   }));
 }
 
-/// Forwards data between both sides until one closes, or the server has admitted the client.
+/// Forwards data between both sides until one closes, or the server admits the client in plaintext.
 void relay(FileDescriptor const& client, FileDescriptor const& server) {
   std::array<pollfd, 2> sides{pollfd{client.get(), POLLIN, 0}, pollfd{server.get(), POLLIN, 0}};
   std::array<char, 65536> bytes;
