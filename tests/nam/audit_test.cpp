@@ -95,14 +95,14 @@ TEST_F(Audit, ActsDroppedElsewhereAreCountedWithDroppedLines) {
 }
 
 TEST_F(Audit, AuthenticatedUsersDoNotCountAsHosts) {
-  for (int i = 0; i < 5000; ++i)
+  constexpr std::size_t hosts = 5000;
+  for (std::size_t i = 0; i < hosts; ++i)
     log.record({"", "host" + std::to_string(i) + ":1000", "prove", "", "denied", "no"});
   log.record({"bob", "10.1.0.6:40000", "evict", "window", "denied", "no"});
-  log.record({"", "host5000:1000", "prove", "", "denied", "no"});
-  EXPECT_EQ(lines_with("user=\"bob\"").size(), 1u);
-  // A line that only reports omitted acts has no request.
-  EXPECT_EQ(lines_with("user=\"\"").size() - lines_with("result=omitted").size(),
-            lines_with("request=\"prove\"").size());
+  EXPECT_LT(lines_with("request=\"prove\"").size(), hosts) << "otherwise the hosts have lines left";
+  auto const lines = lines_with("user=\"bob\"");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].find("omitted="), std::string::npos) << "the acts of hosts are not the user's";
 }
 
 TEST_F(Audit, AddressesOfIpv6NetworkCountAsOneHost) {

@@ -1,9 +1,12 @@
 /// Waiting for the disk while an event loop goes on. The disk is simulated: a test decides when a sync ends.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "nam/data/storage_sync.hpp"
@@ -113,14 +116,22 @@ TEST_F(StorageSyncTest, FailureAppliesToRequestsDuringSync) {
 TEST(StorageSyncEnd, WaitsForRunningSync) {
   EventLoop loop;
   HeldDisk disk;
-  bool answered = false;
+  std::atomic<bool> has_ended = false;
+  std::thread releasing;
   {
-    StorageSync sync(loop, [&] { disk.sync(); });
-    sync.request([&](Error const*) { answered = true; });
+    StorageSync sync(loop, [&] {
+      disk.sync();
+      has_ended = true;
+    });
+    sync.request([](Error const*) {});
     disk.await_begun(1);
-    disk.let_go();
+    releasing = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      disk.let_go();
+    });
   }
-  EXPECT_FALSE(answered);
+  EXPECT_TRUE(has_ended);
+  releasing.join();
   EXPECT_EQ(disk.begun(), 1);
 }
 

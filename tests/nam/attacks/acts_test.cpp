@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -217,16 +218,23 @@ TEST_F(RequestAudit, ChmodRevokesRightsOfOpenSessions) {
   ASSERT_EQ(::pipe(ends[1]), 0);
   pid_t const child = ::fork();
   if (child == 0) {
+    ::close(ends[1][1]);
     char ignored = 0;
     bool good = ::setgid(stranger) == 0 && ::setuid(stranger) == 0;
-    WindowInfo window;
-    Session session = Session::connect(port, &window);
-    good = good && content(session, window, 0) == pattern(100, 1);
-    good = good && ::write(ends[0][1], "x", 1) == 1 && ::read(ends[1][0], &ignored, 1) == 1;
-    std::vector<std::byte> one(1);
-    good = good && refusal([&] { session.read(window, 0, 0, one); }) == ErrorCode::not_found;
+    try {
+      WindowInfo window;
+      Session session = Session::connect(port, &window);
+      good = good && content(session, window, 0) == pattern(100, 1);
+      good = good && ::write(ends[0][1], "x", 1) == 1 && ::read(ends[1][0], &ignored, 1) == 1;
+      std::vector<std::byte> one(1);
+      good = good && refusal([&] { session.read(window, 0, 0, one); }) == ErrorCode::not_found;
+    } catch (std::exception const& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      good = false;
+    }
     ::_exit(good ? 0 : 1);
   }
+  ::close(ends[0][1]);  // otherwise read() would not return if the child ends early
   char ignored = 0;
   ASSERT_EQ(::read(ends[0][0], &ignored, 1), 1);
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0600}});
@@ -234,10 +242,8 @@ TEST_F(RequestAudit, ChmodRevokesRightsOfOpenSessions) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  for (auto const& pair : ends) {
-    ::close(pair[0]);
-    ::close(pair[1]);
-  }
+  ::close(ends[0][0]);
+  for (int const end : ends[1]) ::close(end);
 }
 
 /// A change of a mode is requested while the data process is stopped.

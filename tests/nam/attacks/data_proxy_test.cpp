@@ -83,8 +83,8 @@ class UcxStream {
 /// it at once or also after each later one.
 class Meddler {
  public:
-  Meddler(Act act, bool at_client, std::uint64_t random)
-      : act_(act), at_client_(at_client), random_(random) {}
+  Meddler(Act act, bool changes_requests, std::uint64_t random)
+      : act_(act), changes_requests_(changes_requests), random_(random) {}
   void arm() { is_armed_ = true; }
   bool has_meddled() const { return has_meddled_; }
 
@@ -94,7 +94,7 @@ class Meddler {
     bytes.clear();
     for (std::vector<char> part = way.next(); !part.empty(); part = way.next()) {
       auto const sealed = sealed_header(part);
-      bool const is_meant = is_armed_ && from_client == at_client_ && sealed != part.end();
+      bool const is_meant = is_armed_ && from_client == changes_requests_ && sealed != part.end();
       if (is_meant && !has_meddled_) {
         if (act_ == Act::change) change(part, sealed);
         kept_ = part;
@@ -127,7 +127,7 @@ class Meddler {
   }
 
   Act act_;
-  bool at_client_;
+  bool changes_requests_;
   std::uint64_t random_;
   std::atomic<bool> is_armed_ = false;
   std::atomic<bool> has_meddled_ = false;
@@ -152,13 +152,13 @@ class DataProxy : public ::testing::Test {
     process_ = server_.data_process(grant_);
   }
   void TearDown() override { ::unsetenv("UCX_KEEPALIVE_INTERVAL"); }
-  void meddle(Act act, bool at_client, std::uint64_t random) {
+  void meddle(Act act, bool changes_requests, std::uint64_t random) {
     Session own = Session::open(grant_);
     WindowInfo const window = own.allocate({64}, {1});
     Session session = Session::open(grant_);
     std::vector<std::byte> const address = session.engine_address();
     std::uint64_t const exposure = session.join(window.id).exposure;
-    Meddler meddler(act, at_client, random);
+    Meddler meddler(act, changes_requests, random);
     TcpProxy const between(connect_as_meant,
                            [&](bool from, std::vector<char>& bytes) { meddler(from, bytes); });
     diverted = between.address().port;
@@ -185,7 +185,7 @@ class DataProxy : public ::testing::Test {
       std::copy(values.begin(), values.end(), expected.begin() + static_cast<std::ptrdiff_t>(at));
     };
     put(0, 1);
-    if (act != Act::change || !at_client) put(8, 2);
+    if (act != Act::change || !changes_requests) put(8, 2);
     if (act != Act::change) put(16, 7);
     EXPECT_EQ(content(own, window, 0), expected);
     EXPECT_EQ(server_.data_process(grant_), process_);
@@ -198,9 +198,9 @@ class DataProxy : public ::testing::Test {
 
 TEST_F(DataProxy, RepeatedMessagesHaveNoEffect) {
   for (Act const act : {Act::repeat, Act::repeat_later}) {
-    for (bool const at_client : {true, false}) {
-      SCOPED_TRACE(std::to_string(static_cast<int>(act)) + (at_client ? " request" : " answer"));
-      meddle(act, at_client, 0);
+    for (bool const changes_requests : {true, false}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(act)) + (changes_requests ? " request" : " answer"));
+      meddle(act, changes_requests, 0);
     }
   }
 }
@@ -208,10 +208,10 @@ TEST_F(DataProxy, RepeatedMessagesHaveNoEffect) {
 TEST_F(DataProxy, ChangedMessageEndsItsSessionOnly) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 4; ++round) {
-    bool const at_client = round % 2 == 0;
+    bool const changes_requests = round % 2 == 0;
     std::uint64_t const bit = random();
-    SCOPED_TRACE((at_client ? "request, " : "answer, ") + std::to_string(bit));
-    meddle(Act::change, at_client, bit);
+    SCOPED_TRACE((changes_requests ? "request, " : "answer, ") + std::to_string(bit));
+    meddle(Act::change, changes_requests, bit);
   }
 }
 

@@ -44,6 +44,8 @@ class TcpProxy {
 
   /// Returns the address for clients, with the key of the server behind the proxy.
   Address address() const { return {"", "127.0.0.1", port_of(listener_), key_}; }
+  /// Returns the number of connections of clients; an ended one counts until all its data were received.
+  std::size_t connections() const { return connections_; }
   /// Returns all that was received from both sides, before `meddle` changed it.
   std::string seen() const {
     std::lock_guard const held(lock_);
@@ -54,6 +56,7 @@ class TcpProxy {
   void run() {
     std::vector<std::pair<FileDescriptor, FileDescriptor>> pairs;
     while (!stopping_) {
+      connections_ = pairs.size();
       std::vector<pollfd> entries{{listener_.get(), POLLIN, 0}};
       for (auto const& [client, server] : pairs) {
         entries.push_back({client.get(), POLLIN, 0});
@@ -96,6 +99,7 @@ class TcpProxy {
   FileDescriptor listener_;
   mutable std::mutex lock_;
   std::string seen_;
+  std::atomic<std::size_t> connections_ = 0;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };

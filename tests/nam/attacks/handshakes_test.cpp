@@ -94,7 +94,7 @@ TEST_F(Network, ProofWithAnyChangedByteIsRejected) {
 
 /// Malformed, repeated, missing and foreign records, and records out of order, before and after the user is
 /// authenticated.
-TEST_F(Network, RecordsOutOfOrderEndTheConnection) {
+TEST_F(Network, InvalidRecordsEndTheConnection) {
   start();
   auto const length = [](std::uint32_t value) {
     Bytes bytes(4 + 64);

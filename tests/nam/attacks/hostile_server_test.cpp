@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -18,6 +17,7 @@
 #include "tests/nam/attacks/tool.hpp"
 #include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
+#include "tests/support/seed.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -166,9 +166,7 @@ TEST(HostileServer, MissingMemoryIsRefused) {
 
 /// Random values in random fields: the client reports an error, or the window lies in the memory.
 TEST(HostileServer, RandomRepliesYieldErrorsOrValidWindows) {
-  std::uint64_t const seed = std::random_device()();
-  std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(test::seed());
   std::vector<Json> const values{0,
                                  1,
                                  -1,

@@ -112,9 +112,14 @@ class Port : public ::testing::Test {
     return job.put_within(5000, window.exposure, 0, pattern(4096, seed)) == 0 &&
            content(session, window, 0) == pattern(4096, seed);
   }
+  std::vector<std::uint16_t> ports() const {
+    std::vector<std::uint16_t> found = listening_ports(process_);
+    EXPECT_FALSE(found.empty());
+    return found;
+  }
   std::vector<FileDescriptor> silent_connections(int count, char const* host) const {
     std::vector<FileDescriptor> silent;
-    for (std::uint16_t const port : listening_ports(process_)) {
+    for (std::uint16_t const port : ports()) {
       for (int i = 0; i < count; ++i) silent.push_back(connect_from(host, port));
     }
     EXPECT_GE(silent.size(), static_cast<std::size_t>(count));
@@ -178,7 +183,7 @@ TEST_F(Port, HostsWithoutSessionCannotReachUcx) {
       {"an address that is none", message(1, 64, Text(64, '\0'))},
   };
   for (auto const& [what, text] : attacks) {
-    for (std::uint16_t const port : listening_ports(process_)) {
+    for (std::uint16_t const port : ports()) {
       FileDescriptor const stranger = connect_from("127.0.0.9", port);
       Text const all = opening() + text;
       (void)::send(stranger.get(), all.data(), all.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -191,8 +196,8 @@ TEST_F(Port, HostsWithoutSessionCannotReachUcx) {
 
 TEST_F(Port, AdmitsAHostAsLongAsItHasASession) {
   auto const is_admitted = [&](char const* host) {
-    std::vector<std::uint16_t> const ports = listening_ports(process_);
-    return std::all_of(ports.begin(), ports.end(), [&](std::uint16_t port) {
+    std::vector<std::uint16_t> const all = ports();
+    return std::all_of(all.begin(), all.end(), [&](std::uint16_t port) {
       FileDescriptor const client = connect_from(host, port);
       Text const request = opening();
       (void)::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL);
@@ -221,7 +226,7 @@ TEST_F(Port, EndsConnectionsOfHostWithoutSessions) {
   std::vector<FileDescriptor> connections;
   {
     Client const client = session_from("127.0.0.9");
-    for (std::uint16_t const port : listening_ports(process_)) {
+    for (std::uint16_t const port : ports()) {
       connections.push_back(connect_from("127.0.0.9", port));
       Text const request = opening();
       (void)::send(connections.back().get(), request.data(), request.size(), MSG_NOSIGNAL);

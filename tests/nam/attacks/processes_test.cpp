@@ -279,7 +279,7 @@ bool refuses_unneeded_system_calls() {
 
 /// Returns the status of a child that runs `body`, which confines the child to the sandbox.
 template <typename Body>
-int run_confined(Body body) {
+int run_in_child(Body body) {
   pid_t const child = ::fork();
   if (child == 0) {
     bool good = false;
@@ -295,7 +295,7 @@ int run_confined(Body body) {
   return status;
 }
 
-TEST(Sandbox, RefusesUnneededSystemCalls) { EXPECT_EQ(run_confined(refuses_unneeded_system_calls), 0); }
+TEST(Sandbox, RefusesUnneededSystemCalls) { EXPECT_EQ(run_in_child(refuses_unneeded_system_calls), 0); }
 
 /// A system call that is in no list, like a call of a newer kernel.
 TEST(Sandbox, UnknownCallsAreAbsentOrEndTheProcess) {
@@ -304,10 +304,10 @@ TEST(Sandbox, UnknownCallsAreAbsentOrEndTheProcess) {
     confine_data_process(DataProcessUser::of_server);
     return ::syscall(SYS_sync) != 0 && errno == ENOSYS;
   };
-  EXPECT_EQ(run_confined(call), 0);
-  EXPECT_EQ(run_confined([&] { return ::setenv("MPIX_NAMD_UNKNOWN_CALLS", "kill", 1) == 0 && call(); }),
+  EXPECT_EQ(run_in_child(call), 0);
+  EXPECT_EQ(run_in_child([&] { return ::setenv("MPIX_NAMD_UNKNOWN_CALLS", "kill", 1) == 0 && call(); }),
             SIGSYS);
-  EXPECT_EQ(run_confined([&] {
+  EXPECT_EQ(run_in_child([&] {
               ::setenv("MPIX_NAMD_UNKNOWN_CALLS", "perhaps", 1);
               return refusal(call) == ErrorCode::bad_request;
             }),

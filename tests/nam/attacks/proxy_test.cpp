@@ -62,8 +62,8 @@ class Direction {
 /// Meddles with one record of one direction, counted from arm() on.
 class Meddler {
  public:
-  Meddler(Act act, bool at_client, std::size_t position)
-      : act_(act), at_client_(at_client), position_(position) {}
+  Meddler(Act act, bool changes_requests, std::size_t position)
+      : act_(act), changes_requests_(changes_requests), position_(position) {}
   void arm() { is_armed_ = true; }
 
   void operator()(bool from_client, std::vector<char>& bytes) {
@@ -72,8 +72,8 @@ class Meddler {
     bytes.clear();
     for (Record part = way.next(); !part.empty(); part = way.next()) {
       bool const counts = is_armed_ && way.is_record();
-      if (counts && from_client != at_client_) reflected_ = part;
-      if (!counts || from_client != at_client_) {
+      if (counts && from_client != changes_requests_) reflected_ = part;
+      if (!counts || from_client != changes_requests_) {
         append(part, &bytes);
       } else {
         pass(count_++, part, &bytes);
@@ -109,7 +109,7 @@ class Meddler {
   }
 
   Act act_;
-  bool at_client_;
+  bool changes_requests_;
   std::size_t position_;
   std::atomic<bool> is_armed_ = false;
   std::array<Direction, 2> ways_;
@@ -173,22 +173,22 @@ class Proxy : public Network {
     return value;
   }
   /// Meddles with a record of the requests or of the answers, and checks which requests were executed.
-  void expect_prefix(Act act, bool at_client, std::size_t position) {
+  void expect_prefix(Act act, bool changes_requests, std::size_t position) {
     std::int64_t const before = counted();
     std::size_t const sound = position + (act == Act::repeat ? 1 : act == Act::repeat_later ? 2 : 0);
-    Meddler meddler(act, at_client, position);
+    Meddler meddler(act, changes_requests, position);
     TcpProxy const between(address_,
                            [&](bool from_client, std::vector<char>& bytes) { meddler(from_client, bytes); });
     Channel channel = session_through(between.address());
     meddler.arm();
     std::size_t const answers = count(channel, before);
     // Answers before an error may be lost with the connection.
-    if (at_client) {
+    if (changes_requests) {
       EXPECT_LE(answers, sound);
     } else {
       EXPECT_EQ(answers, sound);
     }
-    std::int64_t const expected = before + static_cast<std::int64_t>(at_client ? sound : operations);
+    std::int64_t const expected = before + static_cast<std::int64_t>(changes_requests ? sound : operations);
     EXPECT_TRUE(eventually([&] { return counted() >= expected; })) << counted();
     EXPECT_EQ(counted(), expected);
   }
@@ -211,11 +211,11 @@ TEST_F(Proxy, EndsSessionAtModifiedRecord) {
   std::mt19937_64 random(test::seed());
   begin_counting();
   for (Act const act : acts) {
-    for (bool const at_client : {true, false}) {
+    for (bool const changes_requests : {true, false}) {
       std::size_t const position = random() % (operations - 3);
-      SCOPED_TRACE("act " + std::to_string(static_cast<int>(act)) + (at_client ? ", request " : ", answer ") +
-                   std::to_string(position));
-      expect_prefix(act, at_client, position);
+      SCOPED_TRACE("act " + std::to_string(static_cast<int>(act)) +
+                   (changes_requests ? ", request " : ", answer ") + std::to_string(position));
+      expect_prefix(act, changes_requests, position);
     }
   }
   EXPECT_TRUE(server_.answers());

@@ -169,15 +169,6 @@ TEST_F(StorageFileAttack, NewWindowIsZeroInFileOfEarlierWindow) {
   EXPECT_EQ(content(reader, found, 0), std::vector<std::byte>(grant_bytes / 4));
 }
 
-/// Returns the descriptors that a local session of the grant's owner gets: the memory and the control block.
-std::vector<FileDescriptor> descriptors_of(Locator const& grant) {
-  Client client(grant.address);
-  (void)client.request({{"op", "open"}, {"grant", grant.grant}});
-  std::vector<FileDescriptor> descriptors;
-  (void)client.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
-  return descriptors;
-}
-
 /// Whether each way to change the length of the file, or to write beyond its end, is rejected.
 bool has_fixed_length(FileDescriptor const& file) {
   struct stat before {};
@@ -203,7 +194,7 @@ TEST_P(MemoryAttack, OwnerCannotChangeLengthOfMemory) {
   std::string const port = make_persistent(grant, stored_bytes, 1).port;
   pid_t const process = server.data_process(grant);
   EXPECT_TRUE(as_user(owner, [&] {
-    std::vector<FileDescriptor> const descriptors = descriptors_of(grant);
+    std::vector<FileDescriptor> const descriptors = mapped(grant);
     return descriptors.size() == 2 && std::all_of(descriptors.begin(), descriptors.end(), has_fixed_length);
   }));
   expect_pattern(port, stored_bytes, 1);
@@ -217,17 +208,17 @@ TEST_P(MemoryAttack, ForgedControlBlockDoesNotAffectProcesses) {
   Locator const grant = server.grant(1u << 20);
   std::string const port = make_persistent(grant, stored_bytes, 1).port;
   pid_t const process = server.data_process(grant);
-  std::vector<FileDescriptor> const descriptors = descriptors_of(grant);
+  std::vector<FileDescriptor> const descriptors = mapped(grant);
   struct stat status {};
   ASSERT_EQ(::fstat(descriptors.at(1).get(), &status), 0);
   auto const bytes = static_cast<std::size_t>(status.st_size);
   auto const forge = [&](int value) {
-    void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[1].get(), 0);
-    ASSERT_NE(mapped, MAP_FAILED);
+    void* const block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[1].get(), 0);
+    ASSERT_NE(block, MAP_FAILED);
     // Overwrites the mark, the number of slots, all slots and most update modes, but no stripe lock.
-    std::memset(mapped, value, 16);
-    std::memset(static_cast<char*>(mapped) + 16384, value, bytes - 16384);
-    ::munmap(mapped, bytes);
+    std::memset(block, value, 16);
+    std::memset(static_cast<char*>(block) + 16384, value, bytes - 16384);
+    ::munmap(block, bytes);
   };
   constexpr int hole = -1;  // the pages are taken out of the file
   for (int const value : {0xff, 0x00, 0x7f, hole}) {
