@@ -31,7 +31,8 @@ class Requests(MemoryCase):
 
     def test_calls_of_mpi4py(self):
         data = numpy.arange(100.0)
-        for finish in (MPI.Request.Waitall, MPI.Request.waitall, self.wait_some, self.wait_any, self.test_all):
+        for finish in (MPI.Request.Waitall, MPI.Request.waitall, self.wait_some, self.wait_any,
+                       self.finish_by_testall):
             requests = [rma.rput(data[i::4], self.next[i::4], WORLD, remote_completion=True) for i in range(4)]
             requests.append(WORLD.Irecv(numpy.zeros(1), PREVIOUS))
             WORLD.Send(numpy.zeros(1), NEXT)
@@ -50,7 +51,7 @@ class Requests(MemoryCase):
         while MPI.Request.Waitany(requests) != MPI.UNDEFINED:
             pass
 
-    def test_all(self, requests=()):
+    def finish_by_testall(self, requests):
         while not MPI.Request.Testall(list(requests)):
             pass
 
