@@ -46,7 +46,8 @@ struct MappedSegmentModel : rl::test_suite<MappedSegmentModel<Atomic>, 3> {
   }
 };
 
-/// As above, starting with a segment: a mixture of two segments must not lead to a null pointer.
+/// As above, starting with a segment, so that not even a mixture of two segments contains a null pointer to a
+/// generation, which the unordered model would dereference.
 template <template <typename> class Atomic>
 struct ReplacedSegmentModel : MappedSegmentModel<Atomic> {
   void before() {
@@ -77,7 +78,7 @@ struct RangeSlotModel : rl::test_suite<RangeSlotModel<Atomic>, 2> {
   }
 };
 
-/// The owner removes one range from its table and reuses its slot while a peer looks up the others.
+/// The owner removes a range from its table and reuses the slot for a new one while a peer looks up ranges.
 template <template <typename> class Atomic>
 struct RangeIndexModel : rl::test_suite<RangeIndexModel<Atomic>, 2> {
   static constexpr std::uint32_t slots = 3;
@@ -112,7 +113,7 @@ struct RangeIndexModel : rl::test_suite<RangeIndexModel<Atomic>, 2> {
   }
 };
 
-/// The owner reuses freed memory once its peers know: none of them accesses it.
+/// The owner withdraws a segment and then tells a peer: the peer no longer translates addresses of it.
 template <template <typename> class Atomic>
 struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
   BasicRangeSlot<Atomic> slot;
@@ -134,7 +135,7 @@ struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
   }
 };
 
-/// A thread stores, or returns from Complete, after another thread has waited for the messages before it.
+/// A thread stores, or returns from Complete, once another thread has waited for all earlier messages.
 /// Relacy reports unordered accesses to `memory`.
 template <template <template <typename> class> class Mark, template <typename> class Atomic>
 struct MarkModel : rl::test_suite<MarkModel<Mark, Atomic>, 2> {

@@ -1,5 +1,5 @@
-/// main() of the ARMCI tests: as mpi_main.cpp, with ARMCI between MPI_Init and MPI_Finalize.
-/// MPIX_TEST_THREAD_LEVEL: the level of both libraries.
+/// main() of the ARMCI tests: every process runs all tests; a failure of any process fails the run. Only
+/// process 0 prints. MPIX_TEST_THREAD_LEVEL: the level of both libraries.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>

@@ -36,8 +36,8 @@ class Child {
  public:
   enum class Then { sleep, end_first_thread };
 
-  /// Returns when the child has run `body`. The child then sleeps, holding the result of `body`, until it is
-  /// killed.
+  /// Returns when the child has run `body`. The child keeps the result of `body`, and then sleeps until it is
+  /// killed; with end_first_thread, its first thread ends instead.
   template <typename Body>
   explicit Child(Body body, Then then = Then::sleep) {
     Shared<std::atomic<bool>> ready;

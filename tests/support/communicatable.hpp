@@ -49,7 +49,7 @@ inline void require(int code, char const* call) {
   if (code != MPI_SUCCESS) throw std::runtime_error(std::string(call) + " failed");
 }
 
-/// Allocates `bytes` bytes at every rank, and has their addresses by rank. Construction and destruction are
+/// Allocates `bytes` bytes at every rank, and has the addresses by rank. Construction and destruction are
 /// collective.
 class CommunicatableMemory {
  public:
@@ -88,7 +88,7 @@ class Registration {
   MPI_Aint bytes_;
 };
 
-/// Whether the address of a rank is communicatable.
+/// Whether `address` at `rank` is communicatable.
 inline bool is_communicatable(MPI_Comm comm, int rank, void* address) {
   int flag = 0;
   require(rma_query(comm, rank, address, &flag, nullptr, nullptr), "MPIX_RMA_Query");

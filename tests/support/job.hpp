@@ -63,8 +63,8 @@ class Rank {
   std::uint64_t published(int rank, int slot) const { return board_.values[rank][slot]; }
   std::uint64_t const* place(int rank, int slot) const { return &board_.values[rank][slot]; }
 
-  /// The same without barriers, for jobs in which processes die: wait_for_value() waits until `rank` has
-  /// published `value`.
+  /// The same without barriers, for jobs in which processes die: wait_for_value() returns whether `rank` has
+  /// signalled `value` within the time.
   void signal(int slot, std::uint64_t value) const {
     __atomic_store_n(&board_.values[rank_][slot], value, __ATOMIC_RELEASE);
   }
@@ -141,10 +141,10 @@ class Configure {
   std::function<void(mpix_engine_config&, int)> function_;
 };
 
-/// Whether the processes of a job synchronise before and after the body, or may end at any time.
+/// Whether the processes of a job synchronise after the body too, or only before it and may end at any time.
 enum class JobKind { synchronised, mortal };
 
-/// Returns the environment's setting for engines that their test does not configure otherwise.
+/// Returns the environment's setting, or `otherwise`. The `configure` function of a test may replace it.
 inline int chosen_for_tests(char const* variable, int otherwise) {
   char const* const given = std::getenv(variable);
   return given == nullptr ? otherwise : std::atoi(given);
@@ -157,7 +157,7 @@ inline std::size_t batch_bytes_of_tests() {
   return std::strcmp(given, "never") == 0 ? MPIX_ENGINE_NO_BATCHES : std::strtoul(given, nullptr, 10);
 }
 
-/// Returns the exit status of each child. If a status does not satisfy `is_well`, kills all remaining
+/// Returns the wait status of each child. If a status does not satisfy `is_well`, kills all remaining
 /// children after a grace period, because they may wait for that child in vain.
 inline std::vector<int> ends_of(std::vector<pid_t> const& children,
                                 std::function<bool(std::size_t rank, int status)> const& is_well) {
@@ -183,7 +183,7 @@ inline std::vector<int> ends_of(std::vector<pid_t> const& children,
 }
 
 /// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them to
-/// end without a failed expectation, or by Rank::die().
+/// end without a failed expectation, or by SIGKILL after Rank::die() or Rank::expect_death().
 inline void run_job(int ranks, Configure const& configure, std::function<void(Rank&)> const& body,
                     JobKind kind = JobKind::synchronised) {
   auto* const board = static_cast<Blackboard*>(
@@ -235,7 +235,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
   for (std::size_t rank = 0; rank < statuses.size(); ++rank)
     EXPECT_TRUE(is_well(rank, statuses[rank]))
         << "process " << rank << " of the job ended with status " << statuses[rank];
-  // Unmapped without destroying its barrier, which would wait for processes that were killed in it.
+  // The barrier is not destroyed: pthread_barrier_destroy() would wait for processes killed in the barrier.
   ::munmap(board, sizeof(Blackboard));
 }
 

@@ -1,5 +1,5 @@
 /* LD_PRELOAD library: a disk whose content is the file that MPIX_TEST_DISK names. fdatasync() of a storage file writes
- * the pages that pwrite() has changed since the previous fdatasync() to that disk. While a file of the same name with
+ * to that disk the pages that pwrite() has changed since the previous fdatasync(). While a file of the disk's name with
  * ".fails" exists, fdatasync() fails, and these pages are lost: as in Linux, they remain readable, and the next call
  * does not write them again. */
 #include <errno.h>

@@ -1,4 +1,4 @@
-/// Memory that a process has.
+/// The resident memory of a process.
 #pragma once
 
 #include <sys/types.h>

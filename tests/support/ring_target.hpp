@@ -1,4 +1,4 @@
-/// Jobs in which one process polls its ring, and others operate on memory of that process that is not mapped.
+/// Jobs in which one process polls its ring, and others operate on its memory, which they have not mapped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@ namespace mpixrma::test {
 /// Words of target memory, unless a test needs more.
 inline constexpr int words = 64;
 
-/// Disables the timeout for an unanswered request.
+/// Sets the timeout for a request that is not taken to a minute, which no test reaches.
 inline void long_ring_timeout(mpix_engine_config& config) { config.ring_us = 60'000'000; }
 
-/// Whether operations may take another path than the ring.
+/// The paths of the operations: the ring alone, the ring and also messages, or any.
 enum class Ways : std::uint8_t { ring_only, ring_and_messages, any };
 
 struct RingTarget {

@@ -1,4 +1,4 @@
-/// A process that uses the engine's transport without implementing its protocol.
+/// A process that uses the engine's transport, UCX, without implementing the engine's protocol.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -9,8 +9,8 @@
 
 namespace mpixrma::engine {
 
-/// Checks that values are read back as they were put, and that a counter counts. Uses 201 words from `there`
-/// on.
+/// Checks that values are read back as they were put, and that a sum fetches a value that is not negative.
+/// Uses 201 words from `there` on.
 inline void run_well_behaved_peer(Rank& rank, int target, RemoteAddress there, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::uint64_t> out(200, static_cast<std::uint64_t>(round) * 1001);

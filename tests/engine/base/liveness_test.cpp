@@ -14,7 +14,7 @@ namespace {
 
 using test::Child;
 
-/// Whether `pid` has ended, after a short wait.
+/// Whether `pid` ends within 20 seconds.
 bool ends_soon(pid_t pid) {
   for (int i = 0; i < 20000; ++i) {
     if (!process_is_alive(pid)) return true;

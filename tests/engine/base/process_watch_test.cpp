@@ -15,7 +15,7 @@ using Ended = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t process = 7;
 
-/// Waits until a process has ended.
+/// Waits until a process has ended, for at most 20 seconds; returns those that have ended.
 Ended next_ended(ProcessWatch& watch) {
   constexpr int longest_ms = 20000;
   pollfd source{watch.fd(), POLLIN, 0};

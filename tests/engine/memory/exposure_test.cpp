@@ -86,7 +86,7 @@ TEST_P(ExposurePaths, AccessOutsideOfAnExposureIsRefusedWithoutEffect) {
       }
     }
     rank.barrier();
-    // Rows that were sent as separate messages may have been written.
+    // Not even the rows within the exposure have been written.
     if (rank.rank() == 1) {
       EXPECT_TRUE(exposed.is_untouched());
     }

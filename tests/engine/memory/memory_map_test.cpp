@@ -134,7 +134,7 @@ TEST(MemoryMapWithoutDescriptors, IsReplacedByAccesses) {
   EXPECT_EQ(first_unmapped(first, first + 20 * page, page, page), 0U) << "nothing is known of it";
 }
 
-// The system cannot populate this mapping, and the thread cannot touch it.
+// The system cannot populate this mapping, and the thread does not touch it, because it blocks the signals.
 TEST(MemoryMapWithoutDescriptors, ReportsSpecialMappingsAsUnmapped) {
   std::byte* const special = find_mapping("[vvar]");
   if (special == nullptr) GTEST_SKIP() << "no special mapping";

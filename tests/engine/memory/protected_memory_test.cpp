@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, ProtectedMemoryPaths, every_path(), path_name);
 
 constexpr std::size_t pages = 16;
 
-/// Pages of a private file at each process.
+/// A shared mapping of a file of its own at each process.
 class Pages {
  public:
   explicit Pages(int protection = PROT_READ | PROT_WRITE) {
@@ -148,7 +148,7 @@ void serve_until(Rank& rank, int other, int slot, std::uint64_t value) {
   while (__atomic_load_n(rank.place(other, slot), __ATOMIC_ACQUIRE) < value) rank.engine().waits.progress();
 }
 
-/// Returns the number of rounds: MPIX_TEST_ROUNDS, or `usual`.
+/// Returns the number of rounds: MPIX_TEST_ROUNDS, or `usual`, fewer under sanitizers.
 std::uint64_t rounds(std::uint64_t usual) {
   char const* const asked = std::getenv("MPIX_TEST_ROUNDS");
   return asked != nullptr ? std::strtoull(asked, nullptr, 10) : usual / test::slowness;

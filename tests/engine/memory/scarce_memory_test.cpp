@@ -1,4 +1,4 @@
-/// A target that runs out of memory while it answers: every answer arrives exactly once.
+/// A target that runs out of memory while it answers: every operation is executed once and answered.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -125,7 +125,8 @@ TEST(Touch, FollowsSignalMaskThatChanges) {
   changing.join();
 }
 
-/// Whether an earlier touch of the bytes is remembered: the thread blocks faults, so it cannot touch anew.
+/// Whether an earlier touch of the bytes is remembered: the thread blocks faults, so it touches known pages
+/// only.
 bool are_known(std::byte* begin, std::size_t bytes, Access access) {
   sigset_t faults;
   sigset_t before;
@@ -195,7 +196,7 @@ TEST(FaultGuard, UnblocksSignalsOfThreadAndBlocksThemAgain) {
 void (*chained)(int) = nullptr;
 int calls = 0;
 
-/// Leaves register contents as after a call with one argument.
+/// Calls `chained` as if with one argument: its second and third parameters have arbitrary values.
 void pass_one_argument(int signal) {
   using Three = void (*)(int, void*, void*);
   ++calls;

@@ -124,7 +124,7 @@ TYPED_TEST(Batch, DetectsTruncationAfterReadingCompleteRecords) {
   auto const written = random_records<TypeParam>(random, 12);
   Room const room(65536);
   std::size_t const bytes = write(written, room.bytes());
-  std::size_t whole = 0;  // messages that end with a complete record
+  std::size_t whole = 0;  // messages of complete records only
   for (std::size_t cut = 0; cut < bytes; cut += 8) {
     auto const result = read<TypeParam>(room.copy(cut).bytes());
     ASSERT_LT(result.records.size(), written.size());

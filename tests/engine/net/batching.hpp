@@ -17,7 +17,7 @@ struct BatchCase {
 class Batching : public ::testing::TestWithParam<BatchCase> {
  protected:
   static bool batches() { return GetParam().bytes != MPIX_ENGINE_NO_BATCHES; }
-  /// As between hosts: messages for all operations, at all ranks or for those of rank 0.
+  /// As between hosts: all operations are messages. configure() does this for operations of rank 0 only.
   static void messages(mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
     config.batch_bytes = GetParam().bytes;
@@ -34,7 +34,7 @@ inline std::string name_of_case(::testing::TestParamInfo<BatchCase> const& insta
   return instance.param.name;
 }
 
-/// Slots of the values that ranks publish with Rank::show.
+/// Slots of the values that ranks publish with Rank::publish and Rank::signal.
 enum : int { memory_slot, phase_slot };
 
 }  // namespace mpixrma::engine

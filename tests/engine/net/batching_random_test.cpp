@@ -17,7 +17,8 @@ namespace {
 class BatchingAtRandom : public Batching {};
 INSTANTIATE_TEST_SUITE_P(Sizes, BatchingAtRandom, batch_cases, name_of_case);
 
-/// Operations of several origins on one target: ordered updates of their own cells, and shared counters.
+/// Operations of one process on all: ordered puts and gets of cells that only it writes, and sums on counters
+/// that all processes share.
 class Mixture {
  public:
   static constexpr std::size_t cells = 64;
@@ -86,7 +87,7 @@ class Mixture {
   RemoteAddress counter(int to, std::size_t which) const {
     return rank_.published(to, memory_slot) + which * 8;
   }
-  /// Returns byte `offset` of the memory at rank `to` that only this process writes.
+  /// Returns the address of byte `offset` of the memory at rank `to` that only this process writes.
   RemoteAddress own(int to, std::size_t offset) const {
     return rank_.published(to, memory_slot) + shared_bytes +
            own_bytes * static_cast<std::size_t>(rank_.rank()) + offset;

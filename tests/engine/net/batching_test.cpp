@@ -330,7 +330,7 @@ struct StreamCase {
   std::size_t elements;  ///< of each operation
 };
 
-/// Issues puts or sums to random elements, each under a context of its own; some have an invalid address.
+/// Issues puts or sums to random elements, each under one of two contexts; some have an invalid address.
 /// Compares the target's memory with a model.
 void run_stream(Rank& rank, BlockedTarget const& blocked, StreamCase const& what, std::mt19937_64& random) {
   constexpr std::size_t cells = 512;

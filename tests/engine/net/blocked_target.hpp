@@ -16,8 +16,8 @@ namespace mpixrma::engine {
 enum : std::uint64_t { held = 1, issued, seen };
 constexpr std::size_t stripe = std::size_t{1} << stripe_shift;
 
-/// Memory of rank 1 whose first element cannot be updated by a sum as long as the stripe is held: operations
-/// on it stay in flight and unacknowledged.
+/// Memory of rank 1 whose first two elements cannot be updated as an array while their stripe is held: such
+/// an update stays in flight and unacknowledged.
 class BlockedTarget {
  public:
   explicit BlockedTarget(Rank& rank) : rank_(rank) {

@@ -70,7 +70,7 @@ constexpr int processes = 5;
 
 struct ChannelCase {
   char const* name;
-  std::array<int, processes> channels;  ///< one per process
+  std::array<int, processes> channels;  ///< number of channels, by process
   unsigned paths;
   int network_without_hardware;
 };
@@ -230,7 +230,7 @@ TEST_P(ChannelJob, FreedMemoryIsInaccessibleOnEveryChannel) {
 }
 
 /// The end of a process affects no operation between others, on the same channel or another one. The process
-/// ends while it is not sending, because UCX's shared memory does not survive that.
+/// ends while it is not sending, because UCX's shared memory does not survive the end of a sender.
 TEST_P(ChannelJob, EndOfProcessDoesNotAffectOthers) {
   auto const body = [](Rank& rank) {
     constexpr std::size_t words = 512;

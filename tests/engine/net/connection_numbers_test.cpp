@@ -23,7 +23,7 @@ using test::Text;
 enum : int { serving_rank, origin_rank };
 constexpr std::uint64_t origin_name = 0xbad;
 
-/// An origin that agrees on the end of its connections.
+/// An origin that requests the end of its connections.
 class ClosingOrigin {
  public:
   explicit ClosingOrigin(Target const& target, Rank& rank)

@@ -47,7 +47,7 @@ unsigned seed() {
   return value;
 }
 
-/// One word per other process that all processes increment, and one row per process for puts and gets.
+/// A word that all other processes increment, and one row per process for puts and gets.
 struct Shared {
   std::uint64_t sum = 0;
   std::uint64_t rows[test::max_ranks][512] = {};
@@ -131,7 +131,7 @@ TEST_P(FewEndpoints, KeepsConnectionsWithOperationsInFlight) {
   });
 }
 
-/// Each process holds its neighbour's lock and waits for that of the next process.
+/// Each process holds the lock of its successor and waits for the lock of the process after the successor.
 TEST_P(FewEndpoints, EvictionKeepsLocksAndQueuePositions) {
   constexpr int processes = 6;
   run_job(processes, configure, [&](Rank& rank) {
@@ -173,7 +173,7 @@ TEST_P(FewEndpoints, EvictionKeepsLocksAndQueuePositions) {
   });
 }
 
-/// Requests for locks that wait for a batch, while connections are closed all the time.
+/// Lock requests that wait in a batch, while connections are closed all the time.
 TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
   unsigned const first = seed();
   constexpr int processes = 6;
@@ -254,8 +254,8 @@ INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
                                                MPIX_ENGINE_PATH_MESSAGE | MPIX_ENGINE_PATH_NETWORK}),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
-/// Each process starts when the previous one has ended. The thread that drove the engine at that time has
-/// gone to sleep since; UCX, which has no other connection then, must detect the next process nevertheless.
+/// Each process connects to process 0 after the previous one has ended. The thread that drove the engine at
+/// that end no longer does; UCX, which has no connection left, must detect the next process nevertheless.
 TEST(LastEndpoint, AcceptsNextPeerAfterLastOneEnds) {
   constexpr int processes = 7;
   auto const by_tcp = [](mpix_engine_config& config) {

@@ -67,7 +67,8 @@ bool add_address(int socket, unsigned number) {
   return ::ioctl(socket, SIOCSIFADDR, &request) == 0;
 }
 
-/// Called in a child process with a network namespace of its own. Returns 0 if all addresses are found.
+/// Called in a child process with a network namespace of its own. Returns 0 if all addresses are found while
+/// the interface is active, and none afterwards.
 int many_addresses_are_found(unsigned count) {
   int const socket = ::socket(AF_INET, SOCK_DGRAM, 0);
   ifreq loopback{};

@@ -1,4 +1,4 @@
-// Small operations on memory that is not mapped, through the ring of a process that polls it.
+// Operations on memory that the origin has not mapped, through the ring that the target polls.
 #include "engine/net/ring.hpp"
 
 #include <gtest/gtest.h>

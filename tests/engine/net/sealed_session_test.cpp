@@ -27,7 +27,7 @@ class Server : public SessionEngine {
   bool is_lost(Session const& session) { return end_of(session) == MPIX_ENGINE_SESSION_CONNECTION_LOST; }
 };
 
-/// A client with its own implementation of the encryption.
+/// A client without an engine, which encrypts its messages itself.
 class Client {
  public:
   Client(Server& server, Server::Session session, std::uint64_t connection = 1)
@@ -136,7 +136,7 @@ TEST_F(SealedSession, EndsWhenItsClientHasRefusedAMessage) {
   EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
 }
 
-/// An eavesdropper on unencrypted traffic knows the tokens of its sessions, and could forge such a notice.
+/// An eavesdropper on unencrypted traffic knows the session's tokens, and could forge such a notice.
 TEST(UnencryptedSession, SurvivesNoticeOfRefusedMessage) {
   Server server(false);
   Client client(server, server.open());
@@ -178,7 +178,7 @@ TEST_F(SealedSession, IgnoresMessagesWithoutConnection) {
   EXPECT_FALSE(server_.is_lost(client_.session()));
 }
 
-/// All messages of a client are replayed, while the session lives and after it was lost.
+/// A handshake and a put of a client are replayed, while the session lives and after it was lost.
 TEST_F(SealedSession, RejectsReplay) {
   Text const put = client_.sealed(client_.put(0, 1));
   client_.send_sealed(put);

@@ -59,7 +59,7 @@ void use(Rank& rank, int target, RemoteAddress address, std::int64_t value) {
 
 using test::eventually;
 
-// Slots of the blackboard by which ranks tell() each other the steps of the test.
+// Slots of the blackboard by which ranks signal() the steps of the test to each other.
 constexpr int held = 10;
 constexpr int used = 11;
 constexpr int ended = 12;

@@ -144,7 +144,7 @@ class Model {
   std::vector<std::int64_t> memory_ = std::vector<std::int64_t>(many_words);
 };
 
-/// Polls some times, and then pauses for less than the timeout.
+/// Polls some times, and then sometimes pauses for longer than the timeout.
 void look_now_and_then(Engine& engine) {
   static std::mt19937 random(20082);
   for (unsigned looks = random() % 64; looks != 0; --looks) engine.waits.progress();
@@ -220,7 +220,7 @@ TEST_P(StagedRing, UpdatesOfSeveralOriginsAreExact) {
       target_of(GetParam()));
 }
 
-/// An unmapped address is detected in any fragment.
+/// An unmapped address is detected in the last fragment, too.
 TEST_P(StagedRing, RefusesWrongAddresses) {
   with_target(
       1, configuration_of(GetParam()),

@@ -68,8 +68,8 @@ class Sender {
   std::uint64_t sent_ = 0;
 };
 
-/// Runs the attack against `target`, which meanwhile and afterwards serves the friendly rank. The target must
-/// have dropped exactly the messages sent, and executed none of them.
+/// Runs the attack against `target`; meanwhile and afterwards the victim serves the friendly rank. The target
+/// must have dropped exactly the messages of the attack, and the victim must have executed none of them.
 void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& attack) {
   run_job(ranks, only_messages, [=](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern_word);
@@ -176,7 +176,7 @@ TEST(UnauthenticatedPeer, HandshakesWithoutTheSecretOpenNoSession) {
 
 TEST(UnauthenticatedPeer, RelayedHandshakesOpenNoSession) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
-    // A handshake for the friendly rank, as that rank could relay it to the victim.
+    // A handshake under the victim's secret that names the friendly rank as its target.
     Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
     Target target = test::target_of(rank, victim);
     target.address.process = Rank::process_of(friendly);

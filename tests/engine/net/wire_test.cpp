@@ -44,7 +44,7 @@ struct Sample {
 TEST(WireRequest, RequestsWithoutDataAreBounded) {
   Sample sample;
   sample.header.kind = RequestKind::get;
-  sample.payload.resize(2);  // rows of stride only: an unlimited number of bytes
+  sample.payload.resize(2);  // the dimension only: of stride 0, so it may describe any number of bytes
   for (std::uint64_t const rows :
        {max_unpaid_bytes / 32, max_unpaid_bytes / 32 + 1, std::uint64_t{1} << 40}) {
     Dimension const dimension{rows, 0};

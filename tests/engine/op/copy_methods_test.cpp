@@ -18,13 +18,13 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t edge = 64;
 constexpr CopyMethod methods[] = {CopyMethod::library, CopyMethod::vector, CopyMethod::string};
 
-/// Leaves the C library to decide, as before the test.
+/// Restores copies by the C library after each test.
 class CopyMethods : public ::testing::Test {
  protected:
   ~CopyMethods() override { use_copy_methods({}); }
 };
 
-/// Two blocks of pages, of which the target's is filled with guard bytes.
+/// Two blocks of pages; clear() fills the target's with guard bytes.
 class Blocks {
  public:
   Blocks(std::size_t most, unsigned seed) : from_(most + 3 * page), to_(most + 3 * page) {

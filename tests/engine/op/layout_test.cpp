@@ -139,7 +139,7 @@ TEST(Copy, EveryPairOfLayoutsMovesEachByteToItsPlace) {
     copy(target.data() + to.base(), to.view(), origin.data() + from.base(), from.view());
     ASSERT_EQ(target, expected);
 
-    // The same through packed memory, in two parts.
+    // The same through packed memory, which is packed in two parts.
     std::size_t const bytes = to_offsets.size();
     std::size_t const cut = bytes == 0 ? 0 : random() % bytes;
     std::vector<std::byte> packed(bytes);

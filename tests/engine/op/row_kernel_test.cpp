@@ -49,7 +49,7 @@ TEST(RowKernel, AddsEachElementOnceAtAnyAlignment) {
   add_at_every_distance<std::int8_t>(ElementType::int8);
 }
 
-/// Long rows with a fetch, for all alignments of the stores to cache lines.
+/// A long row with a fetch. `to` and `results`: offsets of the stores in their cache lines.
 template <typename T>
 void fetch_at(ElementType type, std::size_t to, std::size_t results, std::size_t count) {
   constexpr std::byte guard{0x5a};
@@ -195,7 +195,7 @@ TEST(AtomicKernel, ThreadsLoseNoUpdateAndFetchEachValueOnce) {
   EXPECT_EQ(unique.size(), static_cast<std::size_t>(threads * rounds));
 }
 
-/// Contiguous copies for any page offsets of the two sides.
+/// Contiguous copies to a page offset that is 0 to 19 bytes ahead of the source's.
 TEST(Copy, IsExactAtAnyAlignment) {
   constexpr std::size_t page = 4096;
   constexpr std::size_t most = 300 * 1024;

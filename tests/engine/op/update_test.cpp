@@ -2,7 +2,7 @@
 /// sides, fetching or not, atomic or not, several in flight at once. Also updates of the same elements by
 /// several processes: none is lost, and each value is fetched once.
 ///
-/// MPIX_TEST_UPDATES=N: N updates over all paths instead of 250,000, or a million in the long run.
+/// MPIX_TEST_UPDATES=N: about N updates over all paths instead of 62,500, or a million in the long run.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -51,7 +51,7 @@ struct Area {
   std::vector<std::byte> model = std::vector<std::byte>(area_bytes);
 };
 
-/// Operands stay exact, because products are powers of two.
+/// Values stay exact, because the factors of products are powers of two.
 template <typename T>
 T operand_for(ReduceOp operation, std::mt19937_64& random) {
   if constexpr (test::is_real<T> || test::is_complex<T>) {
@@ -218,7 +218,7 @@ TEST_P(Updates, RandomUpdatesMatchModelInIssueOrder) {
   });
 }
 
-/// The fetched sums of all processes, by kind of memory and element.
+/// The sums of the values that all processes have fetched, by kind of memory, type and element.
 struct Fetched {
   std::atomic<std::int64_t> sums[3][2][600];
 };

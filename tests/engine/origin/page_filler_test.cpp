@@ -1,4 +1,4 @@
-/// Page tables of mapped regions are filled where accesses cause page faults, and nowhere else.
+/// Page tables of mapped regions are filled where accesses cause page faults and ahead of them, nowhere else.
 #include "engine/origin/page_filler.hpp"
 
 #include <fcntl.h>

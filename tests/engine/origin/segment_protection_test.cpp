@@ -1,4 +1,4 @@
-/// Protection of segments against other processes of the host, and validation of their data.
+/// Protection of segments against other processes of the host, and validation of what such processes publish.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

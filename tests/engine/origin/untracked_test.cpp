@@ -1,4 +1,4 @@
-// Operations of which a lost connection is a failure.
+// Operations that fail if the connection is lost.
 #include <gtest/gtest.h>
 
 #include "engine/origin/stream_parts.hpp"

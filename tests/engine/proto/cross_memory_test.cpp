@@ -1,4 +1,4 @@
-/// Transfers by the kernel: the number of system calls, and the status for missing memory.
+/// Transfers by the kernel: in system calls of any size, and the status for missing memory.
 #include "engine/proto/cross_memory.hpp"
 
 #include <sys/uio.h>
@@ -15,7 +15,7 @@ using test::Child;
 
 constexpr std::size_t page_bytes = 4096;
 
-/// Memory that is private to a forked process, at the same address.
+/// Memory of which a forked process has its own copy at the same address.
 class Pages {
  public:
   explicit Pages(std::size_t bytes)
@@ -41,7 +41,7 @@ class Pages {
   std::byte* base_;
 };
 
-/// Returns the child's memory, read by another mechanism.
+/// Returns the child's memory, read page by page; a page that is not mapped remains zero.
 std::vector<std::byte> content(Child const& child, Pages const& pages) {
   std::vector<std::byte> result(pages.size());
   for (std::size_t at = 0; at < pages.size(); at += page_bytes) {
