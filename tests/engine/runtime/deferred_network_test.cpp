@@ -1,5 +1,5 @@
 /// A network that starts with the first message: processes of one host that share memory begin without a
-/// network, and ask each other for addresses when they need one.
+/// network, and ask each other for addresses when they need it.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -165,7 +165,7 @@ TEST_P(EnginePath, ContendedCounterReturnsEachValueOnce) {
   int const rounds = 500 / test::shortened(2);
   run_job(ranks, configure, [rounds](Rank& rank) {
     Buffers buffers(rank);
-    // Each process stores its fetched values in memory of process 0.
+    // Each process marks the values that it fetches in memory of process 0.
     for (int kind = 0; kind < 3; ++kind) {
       for (int round = 0; round < rounds; ++round) {
         std::int64_t const one = 1;

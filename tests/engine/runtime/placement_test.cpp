@@ -33,7 +33,7 @@ TEST(Placement, ListsAreRead) {
 TEST(Placement, AgentRunsOnUnboundCores) {
   EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), {}), cores("1-3"));
   EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), cores("1,2")), cores("3"));
-  // Every core is in use: it stays.
+  // Every core is in use: the agent stays on the cores of its process.
   EXPECT_TRUE(cores_for_agent(cores("0"), cores("0-1"), cores("1")).none());
   // Other processes may be bound to cores that this process must not use.
   EXPECT_EQ(cores_for_agent(cores("4"), cores("4-5"), cores("0-3")), cores("5"));

@@ -31,7 +31,7 @@ constexpr std::uint64_t rmws = 10;
 constexpr std::size_t put_bytes = 24;
 constexpr std::size_t get_bytes = 3000;
 
-/// Puts, gets and fetch-and-adds to the allocated memory of `target`.
+/// Puts to, gets from and adds to the allocated memory of `target`.
 void operate(Rank& rank, int target) {
   RemoteAddress const base = rank.published(target, 0);
   std::vector<char> buffer(get_bytes);

@@ -16,7 +16,8 @@ bool uniform(char const* begin, std::size_t bytes) {
 }
 
 /// Each of two processes atomically puts its own array into the other's. In either serial order both arrays
-/// end with the same content; an update of an origin between its read and the end of the put would swap them.
+/// end with the same content; an update of an origin after a put has read it and before that put ends would
+/// swap them.
 TEST_P(AtomicityPaths, CrossingAtomicPutsAreSerializable) {
   constexpr int rounds = 60;
   run_job(2, configure, [](Rank& rank) {
@@ -45,7 +46,7 @@ TEST_P(AtomicityPaths, CrossingAtomicPutsAreSerializable) {
   });
 }
 
-/// All processes put uniform arrays into process 0 and into each other's origins, and get them back.
+/// All processes put uniform arrays into the arrays of all, which are also origins of puts, and get them back.
 TEST_P(AtomicityPaths, AtomicOperationsAreIndivisible) {
   constexpr int ranks = 3;
   constexpr int rounds = 100;

@@ -209,7 +209,7 @@ TEST(HostileLocks, ProcessThatEndsWhileItsStreamWaitsIsSkipped) {
       });
 }
 
-/// As many requests as fit into a message, executed in order, with invalid ones rejected.
+/// Hundreds of requests in one message, executed in order, with invalid ones rejected.
 TEST(HostileLocks, OneMessageMayAcquireAndReleaseLocksRepeatedly) {
   run_job(ranks, configure, [](Rank& rank) {
     constexpr std::uint64_t rounds = 50;

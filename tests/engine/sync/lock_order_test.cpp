@@ -185,7 +185,8 @@ class World {
   bool has_ended() const {
     return std::ranges::all_of(processes, [](auto const& process) { return process->has_ended(); });
   }
-  /// Whether the process waits only because of other waiting requests: the holders would permit its lock.
+  /// Whether the process would wait for its next lock without need: no process holds the lock, or the process
+  /// requests a share while it holds another lock, and all holders have shares.
   bool waits_without_need(Process const& process) const {
     if (process.has_ended()) return false;
     Step const& wanted = process.step();
@@ -257,7 +258,7 @@ Program make_plain(Random& random, std::size_t targets) {
   return program;
 }
 
-/// The same, and epochs of several exclusive and shared locks in one order of targets.
+/// The same, or one epoch of several exclusive and shared locks in ascending order of targets.
 Program make_mixed(Random& random, std::size_t targets) {
   if (one_in(random, 2)) return make_plain(random, targets);
   Program program;
@@ -326,8 +327,8 @@ std::size_t max_passes(World& world) {
   return most;
 }
 
-/// Epochs of MPI_Win_lock_all, in which each process acquires its own lock first, with concurrent exclusive
-/// requests.
+/// Epochs of MPI_Win_lock_all, in which each process acquires lock 0 first, with concurrent exclusive requests
+/// for the other locks.
 TEST(LockOrder, BoundsPassesOfExclusiveRequestPerProcess) {
   constexpr std::size_t sharing = 8;
   constexpr std::size_t alone = 2;
@@ -355,7 +356,7 @@ TEST(LockOrder, BoundsPassesOfExclusiveRequestPerProcess) {
   EXPECT_LE(most, passes_expected);
 }
 
-/// Processes that keep a granted shared lock while they acquire and release other shared locks, for which
+/// Processes that keep a granted shared lock while they acquire and release another shared lock, for which
 /// exclusive requests wait.
 TEST(LockOrder, BoundsPassesOfHoldersOfAnotherLock) {
   constexpr std::size_t passes_expected =

@@ -1,4 +1,4 @@
-/// Locks of a process: exclusive and shared, in FIFO order, executed by any thread present, on every path.
+/// Locks of a process: exclusive and shared, in FIFO order, on every path.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -72,7 +72,7 @@ TEST_P(Lock, ProtectedMemoryIsSeenByTheNextHolder) {
       ASSERT_EQ(run(rank.engine(), rank.peer(target), get), Status::ok);
       for (std::size_t i = 1; i < words; ++i) ASSERT_EQ(values[i], values[0]) << "round " << round;
       for (std::int64_t& value : values) ++value;
-      // The lock alone completes and orders the put.
+      // The release alone orders the put before the next holder's get.
       RmaOp const put = contiguous(OpKind::put, values.data(), there, words * 8);
       Issued const issued = rank.engine().issue(rank.peer(target), put);
       ASSERT_EQ(issued.status, Status::ok);
@@ -131,7 +131,7 @@ TEST_P(Lock, IsReleasedWithoutReply) {
 
 TEST_P(Lock, SharedHoldersExcludeExclusiveOnes) {
   run_job(3, configure, [](Rank& rank) {
-    // Not among the first locks: only the agent handles the others.
+    // The second lock of the loop is handled by the agent only.
     LockId const first = make_locks(rank, shared_lock_count + 2);
     EXPECT_EQ(first, 0u);
     rank.barrier();
@@ -312,7 +312,7 @@ TEST_P(Lock, ExcludesThreadsAndProcesses) {
     make_locks(rank, 2);
     rank.barrier();
     int const rounds = 200 / test::slowness / test::shortened(4);
-    // Updated by a load and a separate store at the target, and by every kind of access to plain memory.
+    // Incremented by a get and a separate put, so that increments are lost unless the lock excludes others.
     std::int64_t counters[2] = {0, 0};
     rank.publish(0, &counters[0]);
     rank.publish(1, &counters[1]);
@@ -360,7 +360,7 @@ TEST_P(Lock, ExcludesThreadsAndProcesses) {
   });
 }
 
-/// Four origins contend for a fixed time: none gets more than the others.
+/// Four origins contend for a fixed number of turns, and each turn is counted once; prints the share of each.
 TEST_P(Lock, IsFair) {
   run_job(5, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);

@@ -216,7 +216,7 @@ TEST(StreamLock, IsRequestedAfterEarlierLock) {
   });
 }
 
-/// Operations beyond the credit, and operations of several messages: neither is delayed by the lock.
+/// Operations beyond the credit, and operations of several messages: the lock protects all of them.
 TEST(StreamLock, AllowsAnyNumberOfLaterOperations) {
   run_job(3, messages_only, [](Rank& rank) {
     constexpr std::size_t words = 20000;

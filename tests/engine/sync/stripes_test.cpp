@@ -82,7 +82,7 @@ TEST(Stripes, WaitingWriterPrecedesLaterReaders) {
     EXPECT_TRUE(later.acquire());
     EXPECT_FALSE(writer.acquire());
   }
-  // A writer that has given up blocks other writers, but not readers.
+  // A writer that has given up does not block readers.
   {
     UniqueStripeLock writer(arena.table, writing);
     EXPECT_FALSE(writer.acquire());
@@ -327,7 +327,8 @@ TEST_P(KilledHolder, OfSetOfStripesReleasesAll) {
   EXPECT_TRUE(acquire_within(all));
 }
 
-/// As an agent that must reject messages: each attempt is a separate object, and there are others.
+/// As an agent that must reject messages: each attempt is a separate object, and attempts on another stripe
+/// that is held lie in between.
 TEST_P(KilledHolder, IsDetectedByRestartedAttempts) {
   Shared<Arena> living;
   Child const busy([&] { return held(living->table, writing); });

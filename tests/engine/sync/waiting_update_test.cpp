@@ -1,4 +1,5 @@
-/// An update of a single element that stands behind messages, while another process updates an array.
+/// An update of a single element that stands behind messages, while the stripe is held as by the update of an
+/// array.
 #include <gtest/gtest.h>
 
 #include <array>

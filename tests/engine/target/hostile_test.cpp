@@ -1,5 +1,5 @@
-/// A live engine, and an admitted process that sends it a million messages that no legitimate peer would
-/// send. For unauthenticated peers see unauthenticated_peer_test.cpp.
+/// A live engine, and an admitted process that sends it up to a million messages, many of which no legitimate
+/// peer would send. For unauthenticated peers see unauthenticated_peer_test.cpp.
 ///
 /// Checked guarantees: the engine neither crashes nor hangs; it serves a well-behaved peer meanwhile and
 /// afterwards; its memory stays bounded; memory that no valid request addresses keeps its content.

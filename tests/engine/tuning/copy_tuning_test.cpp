@@ -1,4 +1,4 @@
-/// Measured methods of copies: the rule that chooses, the time it takes, and the file that keeps the result.
+/// Measured methods of copies: the rule that chooses, the measurement, and the file that keeps the result.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,7 +79,7 @@ TEST(CopyMeasurement, EndsOnRequest) {
   EXPECT_EQ(table, CopyTable{});
 }
 
-/// A measurement that other processes disturb may find nothing; not all of them do.
+/// A measurement that other processes disturb may find nothing; not all measurements are disturbed.
 TEST(CopyMeasurement, FindsAvailableMethodsSoon) {
   CopyTable table;
   for (int turn = 0; turn < 200 && table == CopyTable{}; ++turn)
@@ -266,7 +266,7 @@ TEST_F(CopyCacheFile, GrantsOneTurnAtATime) {
   EXPECT_TRUE(cache_.take_turn());
 }
 
-/// The variables of the process, which the test sets.
+/// An environment variable, unset for a scope in which the test may set it.
 class Variable {
  public:
   explicit Variable(char const* name) : name_(name) {
