@@ -1,6 +1,6 @@
-/// Wrappers for the calls of MPIX_RMA that allocate memory, query it and count notifications, so that a
-/// change of their signatures affects only this file. Functions that return MPI's codes, and objects for
-/// tests in which these calls cannot fail.
+/// Wrappers for the calls of MPIX_RMA that allocate memory, query it and count notifications, so that of the
+/// C++ tests a change of their signatures affects only this file. Functions that return MPI's codes, and
+/// objects for tests in which these calls cannot fail.
 #pragma once
 
 #include <mpi.h>

@@ -22,7 +22,7 @@ class DevicePages {
   static constexpr std::size_t bytes = 0x10000;
 
  private:
-  static constexpr std::uintptr_t address = 0x6a0000000000;  // as in tests/mpi/CMakeLists.txt
+  static constexpr std::uintptr_t address = 0x6a0000000000;  // as in tests/mpi/mpix/tests.table
   static constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
 
   void* base_;

@@ -141,7 +141,8 @@ class Configure {
   std::function<void(mpix_engine_config&, int)> function_;
 };
 
-/// Whether the processes of a job synchronise after the body too, or only before it and may end at any time.
+/// Whether the processes of a job also synchronise after the body, or may end at any time. All processes
+/// synchronise before the body.
 enum class JobKind { synchronised, mortal };
 
 /// Returns the environment's setting, or `otherwise`. The `configure` function of a test may replace it.

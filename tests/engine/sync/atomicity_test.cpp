@@ -46,7 +46,7 @@ TEST_P(AtomicityPaths, CrossingAtomicPutsAreSerializable) {
   });
 }
 
-/// All processes put uniform arrays into the arrays of all, which are also origins of puts, and get them back.
+/// All processes put uniform arrays into the arrays of all, which are also origins of puts, and get arrays.
 TEST_P(AtomicityPaths, AtomicOperationsAreIndivisible) {
   constexpr int ranks = 3;
   constexpr int rounds = 100;

@@ -327,8 +327,8 @@ std::size_t max_passes(World& world) {
   return most;
 }
 
-/// Epochs of MPI_Win_lock_all, in which each process acquires lock 0 first, with concurrent exclusive requests
-/// for the other locks.
+/// Epochs of MPI_Win_lock_all, in which each process acquires the lock of target 0 first, with concurrent
+/// exclusive requests for the other locks.
 TEST(LockOrder, BoundsPassesOfExclusiveRequestPerProcess) {
   constexpr std::size_t sharing = 8;
   constexpr std::size_t alone = 2;
