@@ -32,8 +32,8 @@ inline std::vector<std::ptrdiff_t> offsets_of(engine::Layout const& layout) {
 
 class RandomLayout {
  public:
-  /// Without runs, at most 1.6 times `bytes`, or 64 elements if that is more; with runs, at most 2560 elements
-  /// whatever `bytes` is. Every length is a multiple of `element`.
+  /// Without runs, at most 1.6 times `bytes`, or 64 elements if that is more; with runs, at most 2560
+  /// elements whatever `bytes` is. Every length is a multiple of `element`.
   RandomLayout(std::mt19937_64& random, std::size_t bytes, std::size_t element) {
     auto const up_to = [&](std::size_t limit) { return 1 + random() % limit; };
     std::size_t const lists = random() % 3;
