@@ -5,7 +5,7 @@
 # mpix_unit_group(GROUP SOURCES NAME.cpp... [LIBRARIES ...] [PREFIX prefix] [LABELS ...] [PROCESSORS ...] [COST ...])
 #   One program GROUP of several such sources, compiled together. Each source is a test of its own, unit.PREFIXNAME,
 #   which runs GROUP --source=NAME; target PREFIXNAME builds the group. Names in unnamed namespaces must be unique in
-#   the group, and all tests of a suite must be in one source.
+#   the group. A suite may have tests in several sources if these share a fixture class from a header.
 # mpix_unit_tests(TABLE)
 #   Variants of unit tests, a row each: program | variant | labels | settings (MpixTests.cmake).
 # mpix_order_test(TEST PROCESSORS [SECONDS])

@@ -14,7 +14,7 @@ string(JOIN ":" beyond_qemu CrossMemory.* *CrossMemoryServes* *EngineStatistics.
        *FallsBackIfTargetDoesNotPoll
        Hostile.MessagesChangeOnlyNamedMemoryAndEndNoProcess
        Touch.IsSkippedInThreadThatBlocksFaults *DeathTest.* *RunPrograms.*
-       Segments.RegistrationOfMappedFileIsCutAtEndOfFile
+       Segments.RegistrationBeyondEndOfMappedFileIsRefused
        Segments.LargeSegmentsArePopulatedUnlessLazy)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=${libraries}
     -E GTEST_FILTER=-${beyond_qemu})

@@ -1,10 +1,11 @@
-/// main() of the ARMCI tests: every process runs all tests; a failure of any process fails the run. Only
-/// process 0 prints. MPIX_TEST_THREAD_LEVEL: the level of both libraries.
+/// main() of the ARMCI tests: every process runs all tests; a failure of any process fails the run. Processes
+/// other than 0 print only what fails. MPIX_TEST_THREAD_LEVEL: the level of both libraries.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include "include/armci/armci.h"
+#include "tests/support/failures_only.hpp"
 #include "tests/support/slowness.hpp"
 
 #ifndef MPIX_TEST_THREAD_LEVEL
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   if (rank != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new mpixrma::test::FailuresOnly);
   }
   ::alarm(1000 * mpixrma::test::slowness);  // a hang ends the process and, by mpirun, the job
   int failed = RUN_ALL_TESTS();

@@ -4,26 +4,15 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/support/failures_only.hpp"
 #include "tests/support/slowness.hpp"
 
 namespace {
 
 constexpr unsigned hang_seconds = 1000 * mpixrma::test::slowness;
-
-class FailuresOnly : public ::testing::EmptyTestEventListener {
-  void OnTestPartResult(::testing::TestPartResult const& result) override {
-    if (!result.failed()) return;
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank,
-                 result.file_name() != nullptr ? result.file_name() : "?", result.line_number(),
-                 result.summary());
-  }
-};
 
 }  // namespace
 
@@ -44,7 +33,7 @@ int main(int argc, char** argv) {
   if (rank != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
-    listeners.Append(new FailuresOnly);
+    listeners.Append(new mpixrma::test::FailuresOnly);
   }
   ::alarm(hang_seconds);  // the default action ends the process and, by mpirun, the job
   int failed = RUN_ALL_TESTS();

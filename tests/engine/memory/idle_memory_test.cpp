@@ -104,7 +104,7 @@ TEST_F(IdleSegments, MemoryFreedBeforeMakesRoom) {
   EXPECT_TRUE(is_marked(allocate(3 * mebibyte / 2), 3 * mebibyte / 2, 0)) << "the first";
 }
 
-TEST_F(IdleSegments, UntouchedMemoryIsNotKept) {
+TEST_F(IdleSegments, LazyMemoryIsNotKept) {
   leave_mark(mebibyte, {.lazy = true});
   SegmentTable::Reservation reservation;
   ASSERT_EQ(table.reserve(mebibyte, {}, &reservation), Status::ok);

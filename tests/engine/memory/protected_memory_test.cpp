@@ -166,9 +166,9 @@ std::array<Change, 4> const changes{
     Change{"unmapped", [](Pages const& memory) { memory.unmap(); }, nothing, nothing},
     Change{"cut off", [](Pages const& memory) { memory.cut_off(Pages::bytes() / 2); }, all_well, nothing}};
 
-/// Process 0 operates on changed memory of process 1, while process 1 calls watch_fd(round).
+/// Process 0 operates on changed memory of process 1, while process 1 calls attend(round).
 template <typename Attend>
-void operate_on_changed_memory(Rank& rank, Attend watch_fd) {
+void operate_on_changed_memory(Rank& rank, Attend attend) {
   Pages const memory;
   ExposureId id{};
   ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
@@ -180,7 +180,7 @@ void operate_on_changed_memory(Rank& rank, Attend watch_fd) {
     if (rank.rank() == 1) change.make(memory);
     rank.barrier();
     ++round;
-    if (rank.rank() == 1) watch_fd(round);
+    if (rank.rank() == 1) attend(round);
     if (rank.rank() == 0) {
       for (std::size_t const bytes : {std::size_t{8}, std::size_t{1000}, Pages::bytes() / 4}) {
         std::uint64_t const last = Pages::bytes() - bytes;

@@ -41,10 +41,10 @@ class BlockedTarget {
   /// rank 0 has issued.
   template <typename Meanwhile>
   void hold(Meanwhile meanwhile, std::uint64_t until) const {
-    RmaOp const sum = contiguous(ReduceOp::prod, ElementType::float64, nullptr,
-                                 reinterpret_cast<RemoteAddress>(memory_), 16);
+    RmaOp const product = contiguous(ReduceOp::prod, ElementType::float64, nullptr,
+                                     reinterpret_cast<RemoteAddress>(memory_), 16);
     Footprint footprint;
-    footprint.target = {stripes_of(sum.target, sum.target + 16), 0};
+    footprint.target = {stripes_of(product.target, product.target + 16), 0};
     StripeLockPair locks = engine().stripes.make_locks(rank_.peer(1), footprint);
     while (!locks.acquire()) {
     }

@@ -204,6 +204,7 @@ TEST(Ring, ProcessesThatWaitForEachOtherServeEachOther) {
     rank.signal(1, 1);
     while (__atomic_load_n(rank.place(other, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().waits.progress();
     EXPECT_EQ(memory[0], std::int64_t{updates});
+    EXPECT_NE(rank.engine().traffic.with(Rank::process_of(other)).operations_by(Path::ring), 0u);
   });
 }
 
@@ -358,7 +359,6 @@ TEST(Ring, RejectsMalformedData) {
       executed += reader.take(*ring, [](RingEntry& entry, StagedRequest&) { entry.status = 0; });
   }
   EXPECT_GT(executed, 0);
-  EXPECT_LE(executed, 1000 * static_cast<int>(Ring::slots + 1));
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST_F(CopyMethods, TableDecidesTheMethod) {
 }
 
 /// copy_bytes() and the kernel of rows, by each method.
-TEST_F(CopyMethods, EveryCopyFollowsTheTable) {
+TEST_F(CopyMethods, CopiesOfBytesAndRowsAreExactByEachMethod) {
   Blocks blocks(3 * 70'000, 20087);
   for (CopyMethod const method : methods) {
     CopyTable table;

@@ -65,6 +65,8 @@ TEST(Layout, NormalisedFormHasTheSameBytesAndExtent) {
     RandomLayout const made(random, 2000, 1);
     OwnedLayout const normal(made.view());
     ASSERT_EQ(offsets_of(normal.view()), offsets_of(made.view()));
+    ASSERT_EQ(normal.view().extent().begin, made.view().extent().begin);
+    ASSERT_EQ(normal.view().extent().end, made.view().extent().end);
     ASSERT_LE(normal.view().dims.size(), made.view().dims.size() + 1);
   }
 }

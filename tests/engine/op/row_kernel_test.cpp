@@ -196,7 +196,7 @@ TEST(AtomicKernel, ThreadsLoseNoUpdateAndFetchEachValueOnce) {
 }
 
 /// Contiguous copies to a page offset that is 0 to 19 bytes ahead of the source's.
-TEST(Copy, IsExactAtAnyAlignment) {
+TEST(Copy, IsExactAtCloseAlignments) {
   constexpr std::size_t page = 4096;
   constexpr std::size_t most = 300 * 1024;
   std::mt19937_64 random(20083);

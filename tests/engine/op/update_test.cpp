@@ -22,7 +22,7 @@ namespace mpixrma::engine {
 namespace {
 
 constexpr int ranks = 3;
-constexpr int path_cases = 6;
+constexpr int path_cases = 7;
 /// Elements of one type that one process updates in one piece of another process's memory.
 constexpr std::size_t area_bytes = 1280;
 static_assert(area_bytes * static_cast<std::size_t>(ElementType::count_) * ranks <= Buffers::bytes);

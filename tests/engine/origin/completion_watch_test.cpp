@@ -61,13 +61,14 @@ TEST_P(CompletionWatch, ReportsLocalAndRemoteCompletion) {
 }
 
 TEST_P(CompletionWatch, ReportsNoCompletionWhileTargetIsStopped) {
+  if (std::string(GetParam().name) != "message") GTEST_SKIP() << "not all puts need the target";
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(watched_bytes, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), watched_bytes), Status::ok);
     rank.publish(0, memory.data());
     rank.publish(1, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();
-    if (rank.rank() == 0 && std::string(GetParam().name) == "message") {
+    if (rank.rank() == 0) {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
       std::uint64_t value = 5;

@@ -131,7 +131,7 @@ TEST_F(Segments, RegistrationOfLargeMemoryAllocatesNoPages) {
   EXPECT_EQ(::munmap(base, bytes), 0);
 }
 
-TEST_F(Segments, RegistrationOfMappedFileIsCutAtEndOfFile) {
+TEST_F(Segments, RegistrationBeyondEndOfMappedFileIsRefused) {
   constexpr std::size_t bytes = std::size_t{32} << 20;
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);

@@ -92,7 +92,7 @@ TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
   });
 }
 
-TEST(Network, ManyRequestsForRemoteCompletionShareFlushes) {
+TEST(Network, EachOfManyRequestsForRemoteCompletionCompletes) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);

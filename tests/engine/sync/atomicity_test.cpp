@@ -173,6 +173,9 @@ TEST_P(AtomicityPaths, CounterIsIncrementedAfterTheData) {
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
     }
     rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(__atomic_load_n(counter, __ATOMIC_ACQUIRE), 2 * 3 * rounds);
+    }
     EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
   });
 }

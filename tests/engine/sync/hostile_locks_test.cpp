@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <vector>
 
 #include "engine/net/batch.hpp"
@@ -37,6 +38,9 @@ class Origin {
       : target_(test::target_of(rank, victim)),
         sender_(target_.address.workers.front()),
         self_(test::identity_beside(rank, sender_, 0xbad)) {
+    sender_.on_message = [this](wire::MessageClass kind, auto header, auto payload) {
+      count_refusals(kind, header, payload);
+    };
     SessionOpening const opening = self_.opening_to(target_, 1);
     session_ = tokens_of(target_.secret, opening).request;
     send(test::handshake_message(make_handshake(target_.secret, opening, encode(self_.address))));
@@ -81,15 +85,34 @@ class Origin {
   void progress_until(Rank const& rank, int of, std::uint64_t stage) {
     while (__atomic_load_n(rank.place(of, stage_slot), __ATOMIC_ACQUIRE) < stage) sender_.progress();
   }
+  /// Receives until the victim has refused this many requests. Returns the number of refusals.
+  std::size_t await_refusals(std::size_t expected) {
+    sender_.wait([&] { return refusals_ >= expected; });
+    return refusals_;
+  }
   std::uint64_t newest() const { return next_ - 1; }
 
  private:
+  void count_refusals(wire::MessageClass kind, std::span<std::byte const> header,
+                      std::span<std::byte const> payload) {
+    wire::ReplyHeader reply{};
+    if (kind == wire::MessageClass::reply && header.size() == sizeof reply) {
+      std::memcpy(&reply, header.data(), sizeof reply);
+      refusals_ += reply.kind == wire::ReplyKind::failed ? 1 : 0;
+    }
+    if (kind != wire::MessageClass::replies) return;
+    wire::BatchReader<wire::ReplyHeader> records(wire::batch_session_of(header), payload);
+    std::span<std::byte const> rest;
+    while (records.next(&reply, &rest)) refusals_ += reply.kind == wire::ReplyKind::failed ? 1 : 0;
+  }
+
   static constexpr unsigned eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
   test::Target target_;
   test::Rogue sender_;
   test::Identity self_;
   std::uint64_t session_ = 0;
   std::uint64_t next_ = 1;
+  std::size_t refusals_ = 0;
 };
 
 /// A well-behaved owner of two of the victim's locks.
@@ -179,8 +202,11 @@ TEST(HostileLocks, StreamWaitsForOneLockAndLocksOfDeadAreFreed) {
         origin.send(again);
         rank.signal(stage_slot, 1);
         origin.progress_until(rank, friendly, 2);
-        // A repeated request is rejected, because the stream holds the lock.
+        // Lock 1 was refused, because the stream waited. A repeated request is rejected, because the stream
+        // holds the lock.
+        EXPECT_EQ(origin.await_refusals(1), 1u);
         origin.send(origin.lock_request(wire::RequestKind::lock_request, 0, 0));
+        EXPECT_EQ(origin.await_refusals(2), 2u);
       },
       [](Rank& rank, Friend const& self) {
         ::usleep(50000);
@@ -230,6 +256,7 @@ TEST(HostileLocks, OneMessageMayAcquireAndReleaseLocksRepeatedly) {
       }
       origin.send_batch(texts);
       origin.progress_until(rank, friendly, 1);
+      EXPECT_EQ(origin.await_refusals(2 * rounds), 2 * rounds);
     }
     if (rank.rank() == friendly) {
       Friend const self(rank);

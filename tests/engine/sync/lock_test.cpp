@@ -361,7 +361,7 @@ TEST_P(Lock, ExcludesThreadsAndProcesses) {
 }
 
 /// Four origins contend for a fixed number of turns, and each turn is counted once; prints the share of each.
-TEST_P(Lock, IsFair) {
+TEST_P(Lock, CountsEachTurnOfContendingOriginsOnce) {
   run_job(5, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     rank.barrier();

@@ -136,6 +136,7 @@ TEST_F(CopyDecisionsTest, NeedNoDirectory) {
     CopyDecisions decisions;
     decisions.open({});
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(fs::exists(place)) << place;
   }
 }
 

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr auto never_stops = [] { return false; };
 
-TEST(FastestCopyMethod, IsTheLeastMedian) {
+TEST(FastestCopyMethod, IsTheLeastMinimum) {
   EXPECT_EQ(fastest_copy_method({{{10, 10, 10}, {8, 8, 8}, {9, 9, 9}}}), CopyMethod::vector);
   EXPECT_EQ(fastest_copy_method({{{10, 10, 10}, {8, 8, 8}, {7, 7, 7}}}), CopyMethod::string);
   EXPECT_EQ(fastest_copy_method({{{10, 10, 10}, {}, {}}}), CopyMethod::library);
