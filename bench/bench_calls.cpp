@@ -1,6 +1,6 @@
-/// Instructions of one call with remote completion, in user space and in every library: a put, get and
-/// accumulate of 8 bytes by MPIX_RMA, by MPI windows and by a store, and a put with each attribute and each
-/// pair, without its completion. The instructions of an empty call are subtracted. x86-64 only.
+/// Instructions of one call with remote completion, in user space and in every library: put, get, accumulate
+/// and fetch-and-add of 8 bytes by MPIX_RMA and by MPI windows, a plain store, and a put with each attribute
+/// and each pair, without its completion. The instructions of an empty call are subtracted. x86-64 only.
 ///
 /// usage: bench_calls mpix|window    (2 ranks)
 #include <mpi.h>

@@ -1,7 +1,8 @@
 /*
  * A Global Arrays application loop: tasks from a shared counter; each gets blocks of two arrays, multiplies
  * them and accumulates the product into a third. Time per task over all processes, in microseconds. Then
- * single operations of the first process on data of the last process: patches of three sizes, and a counter.
+ * single operations of the first process on data of the last process: patches of three sizes, and a counter;
+ * then GA_Sync.
  *
  * usage: bench_ga    (any number of ranks)
  */
@@ -19,7 +20,7 @@ static int compare(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* One block of C for each task: two gets, a product, an accumulate. */
+/* Each task adds a product to one block of C: two gets, a product, an accumulate. */
 static void run_tasks(int a, int b, int c, int counter) {
   static double left[block * block], right[block * block], product[block * block];
   int zero = 0;

@@ -1,6 +1,6 @@
 /// One mutex of process 0, which the last four processes lock and unlock as fast as they can: time per turn,
-/// and each process's share of the turns in percent. Processes in between sleep: with four processes on each
-/// of two hosts, all contenders are on the other host.
+/// and the smallest, the equal and the largest share of a process in the turns, in percent. Processes in
+/// between sleep: with four processes on each of two hosts, all contenders are on the other host.
 ///
 /// usage: bench_mutex    (5 ranks or more)
 #include <mpi.h>

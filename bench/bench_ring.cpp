@@ -1,4 +1,5 @@
-/// Peers and endpoints of one process while ranks communicate in a ring. Any number of ranks.
+/// The largest numbers of peers and endpoints of a process while ranks communicate in a ring. Any number of
+/// ranks.
 #include <mpi.h>
 #include <mpix_rma.h>
 

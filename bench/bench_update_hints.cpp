@@ -1,5 +1,5 @@
-/// Accumulates on MPI windows with and without the info keys for accumulates, in one run. Each line has its
-/// own window, because the method by which elements are updated stays with the memory.
+/// Accumulates on MPI windows with and without the info keys for accumulates, in one run. Each measurement
+/// has windows of its own, because the method by which elements are updated stays with the memory.
 ///
 /// usage: bench_update_hints    (2 ranks)
 #include <mpi.h>

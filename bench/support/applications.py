@@ -43,7 +43,7 @@ def programs(options):
     stock = windows.PEERS_TWO_HOSTS if options.two_hosts else windows.PEERS_ONE_HOST
     runs = [(OURS, "bench_kernels", ["mpix"], [], {}),
             (WINDOWS, "bench_kernels", ["window"], ["osc", OURS], windows.environment_of_ours(options))]
-    # In the wavefront both processes wait by MPI_Fetch_and_op on their own counter, which never ends on osc/ucx.
+    # In the wavefront a process waits by MPI_Fetch_and_op on its own counter, which never ends on osc/ucx.
     runs += [(f"osc/{osc}", "bench_kernels", ["window"], ["osc", osc],
               {"BENCH_ONLY": "stencil|transpose"} if osc == "ucx" else {}) for osc in stock]
     tuned = ["osc", "ucx"] if options.two_hosts else ["osc", "sm,rdma"]
@@ -63,7 +63,7 @@ def lines():
 
 
 def bars(samples, options):
-    """Every line beside each peer. The bar is 1: ours takes at most the time of the best."""
+    """Every line beside each peer. The bar is 1 for every peer but the windows on this library's component."""
     print("Applications, " + ("two hosts" if options.two_hosts else "same host") +
           ": microseconds of ours, and for each peer its time and the ratio ours / peer (range over the repetitions)")
     if not comex_programs(options, "bench_ga", []):

@@ -179,7 +179,7 @@ class Comparison:
 
     def repeat_slower(self, pairs, deadline):
         """Measures the lines that seem slower once more, alone: of many lines a few seem slower by chance. The new
-        interval decides."""
+        interval decides if there was time for FEWEST_PAIRS."""
         suspects = self.suspects()
         if not suspects:
             return

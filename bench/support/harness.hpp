@@ -82,8 +82,8 @@ double median_us(Operation operation, int repetitions = 15) {
   return times[static_cast<std::size_t>(repetitions / 2)];
 }
 
-/// Whether this line is to be measured: BENCH_ONLY is unset, or is a regular expression that matches in
-/// "family operation memory size". bench/run passes BENCH_ONLY to all ranks.
+/// Whether this line is to be measured: BENCH_ONLY is unset or invalid, or a regular expression that matches
+/// in "family operation memory size". bench/run passes BENCH_ONLY to all ranks.
 inline bool is_wanted(Case const& what) {
   static regex_t const* const pattern = []() -> regex_t const* {
     static regex_t compiled;

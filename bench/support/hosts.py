@@ -19,7 +19,7 @@ REQUEST_NS = 60
 
 
 def programs(options):
-    """As windows.programs; the programs for MPICH are left out where it is not."""
+    """As windows.programs; bench/run leaves out the programs for MPICH where they were not built."""
     quick = ["--quick"] if options.quick else []
     runs = [("component", "bench_rma", ["mpix"] + quick, [], {"MPIX_HOST": "component"}),
             ("public", "bench_rma", ["mpix"] + quick, [], {"MPIX_HOST": "public"})]

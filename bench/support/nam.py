@@ -6,7 +6,7 @@ import statistics
 from compare import Suite
 
 OURS = "mpix"
-# Clients on a host other than the server's, with and without encryption of data.
+# Clients on a host other than the server's, without and with encryption of data.
 NETWORK, ENCRYPTED = "network", "encrypted"
 ON_TWO_HOSTS = ["on two hosts"]  # in place of MCA parameters: on two hosts even without --two-hosts
 TESTS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "nam"

@@ -1,6 +1,6 @@
 /// The loops of the OSU benchmarks for one-sided communication: latency is one operation and its completion
 /// at the target; bandwidth is a window of operations that are completed together. Library::fetch_add()
-/// returns with the value fetched.
+/// returns after the value has been fetched.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ constexpr mpixrma::engine::Secret secret{};
 
 /// A simulated process as a target.
 struct Target {
-  std::uint64_t session;  ///< token for replies
+  std::uint64_t session;  ///< token of replies to the engine, or of the origin's disconnect messages
   std::uint64_t executed;
   std::uint64_t done;
   bool acknowledgement_due;

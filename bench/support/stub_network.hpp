@@ -32,7 +32,8 @@ void send_to_engine(mpixrma::engine::wire::RequestHeader const& header, std::vec
 /// Whether the engine has closed its connection to a simulated process since the process's last handshake.
 bool is_disconnected(std::uint32_t number);
 
-/// Returns the number of unacknowledged requests of the engine and pending requests to it.
+/// Returns the number of simulated processes that have yet to acknowledge, plus that of pending messages to
+/// the engine.
 std::size_t waiting_in_stub_network();
 
 }  // namespace bench

@@ -19,7 +19,7 @@ from report.sections import conformance
 from report import building, formulas, launch, model, runner, sections, stats, store, versus
 
 REPORT = launch.ROOT / "bench" / "report"
-# Prints a line for each attribute; the times stand in a file beside the program, and each start is recorded.
+# Prints the lines of a file and records each start.
 PROGRAM = """#!/bin/sh
 echo "$*" >> '{directory}/starts'
 cat '{directory}/lines'
@@ -74,7 +74,7 @@ class Statistics(unittest.TestCase):
             ours, peer = ([factor * source.lognormvariate(0, 0.3) for _ in range(20)] for factor in (3.0, 2.0))
             found = stats.unpaired_ratio(ours, peer)
             held += found.low <= 1.5 <= found.high
-        # 57 are expected; 40 or fewer come once in 10^8 runs, even if the interval has 90 % confidence only.
+        # 57 are expected; 40 or fewer come once in a million runs, even if the interval has 90 % confidence only.
         self.assertGreater(held, 40)
 
     def test_best_peer_is_the_one_with_the_smallest_median(self):

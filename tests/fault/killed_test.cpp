@@ -28,7 +28,7 @@ int transport_class() {
   return transport;
 }
 
-/// Children and parents have exchanged data; from here on the children run `part`.
+/// meet() exchanges data with the children; afterwards the children run `part`.
 class Killed : public ::testing::Test {
  protected:
   void meet(char const* part) {
@@ -71,7 +71,7 @@ class Killed : public ::testing::Test {
     return result;
   }
 
-  /// Both ranks add at rank 0 in memory that the children have used, and compare the sum.
+  /// Both ranks add at rank 0 in memory that the children have used, and rank 0 checks the sums.
   void sum_at_first() {
     MPI_Barrier(world);
     int rank = 0;

@@ -1,5 +1,5 @@
-/// Resource limits of one rank (address space, descriptors, locked memory): allocations fail at all ranks,
-/// and the program continues.
+/// Resource limits: with too little address space or too few descriptors at one rank, allocations fail at all
+/// ranks, and the program continues; without locked memory everything works.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -121,7 +121,7 @@ TEST(Limits, NotificationCountersWithoutMemoryAreRefusedAtAllRanks) {
 }
 
 TEST(Limits, RefusesAllocationWithoutDescriptorsAtOneRank) {
-  expect_working_operations();  // opens the descriptors it needs
+  expect_working_operations();  // opens the descriptors that operations need
   int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(next, 0);
   ::close(next);

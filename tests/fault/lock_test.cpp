@@ -30,7 +30,7 @@ class LockFault : public ::testing::TestWithParam<Place> {
     if (GetParam().other_hosts && ::unshare(CLONE_NEWIPC) != 0) ::_exit(0);
   }
 
-  /// Runs `body` in three connected processes, with a lock at the target; the victim dies in it.
+  /// Runs `body` in three connected processes, each with a lock; the victim dies in `body`.
   static void run_mortal(std::function<void(Rank&)> const& body) {
     run_job(
         ranks, configure,

@@ -14,8 +14,8 @@
 
 namespace mpixrma::test {
 
-/// Puts to the next process of both groups in a window, and frees the window. Returns whether the values are
-/// right.
+/// Puts to the next process in a window over both groups, and frees the window. Returns whether this process
+/// has received the right value.
 inline bool exchange_in_window(MPI_Comm other, bool high) {
   MPI_Comm both = MPI_COMM_NULL;
   MPI_Intercomm_merge(other, high ? 1 : 0, &both);
@@ -40,7 +40,7 @@ class Meeting {
  public:
   enum Kind { allocated, registered, plain, kinds };
   static constexpr std::size_t words = 65536;
-  static constexpr std::size_t large_words = 1u << 20;  ///< allocated; used by puts of any kind
+  static constexpr std::size_t large_words = 1u << 20;  ///< of the allocated memory; see fill()
   static constexpr std::size_t sum_at = 64;  ///< of each kind; below it a word per process of the other group
 
   explicit Meeting(MPI_Comm other) : other_(other), registered_(words, 0), plain_(words, 0) {

@@ -66,7 +66,7 @@ TEST_P(Fault, KilledTargetFailsItsOperationsOnly) {
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     std::int64_t value = 7;
     if (rank.rank() == 1) {
-      // In the middle of the messages of the others.
+      // In the middle of rank 0's messages.
       while (memory[0] == 0) ::usleep(100);
       rank.die();
     }
@@ -220,7 +220,7 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
     rank.signal(2, 1);
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() == 0) {
-      // By messages: other paths need no help of the target and do not wait.
+      // Puts that are messages wait for the target; most other paths need no help of it.
       std::vector<std::uint32_t> values(puts);
       for (std::size_t i = 0; i < puts; ++i) values[i] = static_cast<std::uint32_t>(i + 1);
       RmaOp first = contiguous(OpKind::put, values.data(), rank.published(1, 0), 4);

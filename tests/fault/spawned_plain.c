@@ -1,4 +1,5 @@
-/* A program without the library that spawn_test spawns: sends to its parents and waits for them. */
+/* A program that spawn_test spawns and that does not use the library: it sends to its parents and
+ * waits for them. */
 #include <mpi.h>
 #include <stddef.h>
 

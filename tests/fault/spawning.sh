@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a test that starts jobs, up to three times where MPI_Comm_spawn does not return: Open MPI 4.1 with PMIx 4.2 now
-# and then never starts what it is asked to. mpirun may hang then, and is killed as soon as the test says so.
+# Runs a test that starts jobs, up to three times where MPI_Comm_spawn does not return: Open MPI 4.1 with PMIx 4.2
+# sometimes never starts the spawned program. mpirun may hang then, and is killed as soon as the test says so.
 # Usage: spawning.sh COMMAND...
 set -u
 output=$(mktemp)

@@ -3,7 +3,8 @@
 /// mpirun -np 3 mpix_litmus [--slice MICROSECONDS] [--rounds LEAST] [--sample N] [--only TEXT] [--verbose]
 ///
 /// Every row of the table below is one shape under one promise. It runs in settings that are chosen so that
-/// every pair of values of two dimensions (memory of x, of y, kind of PUT, of GET, ...) occurs.
+/// every pair of values of two dimensions (memory of x, of y, kind of PUT, of GET, ...) occurs that the
+/// promise covers.
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -216,7 +217,7 @@ class Memory {
     if (!is_communicatable(comm, 0, where_[0][0])) throw std::runtime_error("allocated memory is not found");
   }
 
-  /// Collective.
+  /// Clears the memory of this rank; every rank calls it before a case.
   void clear() {
     for (char* const memory : own_) std::memset(memory, 0, memory_bytes);
   }

@@ -29,9 +29,9 @@ struct Setting {
 
   Kind kind[variables];  ///< memory of each variable
   Put put;
-  Get get;           ///< span: one GET of the memory from x to y
+  Get get;           ///< span: one GET of the memory from x to z
   Home home;         ///< the rank of the variables; spread: each at another rank
-  bool second_comm;  ///< role 1 uses its own communicator
+  bool second_comm;  ///< roles 1 and 3 use another communicator
   bool threads;      ///< all roles are threads of rank 0
   bool all_ranks;    ///< the ordering call takes MPIX_ALL_RANKS
   bool helper;       ///< another thread makes the ordering call

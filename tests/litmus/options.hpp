@@ -13,7 +13,7 @@
 namespace mpixrma::test::litmus {
 
 struct Options {
-  std::int64_t slice_microseconds = 2000;  ///< per case
+  std::int64_t slice_microseconds = 2000;  ///< of a case, before the factor of its row
   std::uint64_t min_rounds = 0;            ///< the table is repeated until so many rounds are done
   std::size_t sample = 1;                  ///< one in `sample` settings of each row is run
   std::string only;                        ///< runs only the rows whose name contains this text

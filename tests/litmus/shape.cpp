@@ -39,7 +39,7 @@ std::uint64_t count_message_passing(Logs const& logs) {
   return found;
 }
 
-/// Round i of role 0 has seen the store that round j of role 1 made after it saw the store of round i.
+/// Round i of role 0 has seen the store that round j of role 1 made after having seen the store of round i.
 std::uint64_t count_load_buffering(Logs const& logs) {
   std::uint64_t found = 0;
   for (std::uint64_t i = 1; i <= logs[0].rounds; ++i) {
@@ -70,7 +70,8 @@ std::uint64_t count_own_write_missed(Logs const& logs) {
   return found;
 }
 
-/// Role 2 has seen the store of a round of role 1, but not the value that this round had seen before.
+/// Role 2 has seen the store of a round of role 1, and then an x older than the value that this round had
+/// seen before its store.
 std::uint64_t count_broken_chains(Logs const& logs) {
   std::uint64_t found = 0;
   for (std::uint64_t k = 1; k <= logs[2].rounds; ++k) {

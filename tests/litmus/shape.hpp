@@ -22,11 +22,12 @@ struct Step {
   Variable variable = Variable::x;
 };
 
-/// The accesses of a role, through any interface. Only the role's thread may make these calls.
+/// The accesses of a role, through any interface. One call at a time: the role's thread makes each
+/// call, or waits for a thread that makes it.
 class Port {
  public:
   virtual ~Port() = default;
-  /// Stores numbers[round] in the variable; the previous value is numbers[round - 1], and no other role
+  /// Stores numbers()[round] in the variable; the previous value is numbers()[round - 1], and no other role
   /// stores in it, except in a shape with a word per round.
   virtual void put(Variable variable, std::uint64_t round) = 0;
   /// Fetches the variable. `*result` holds the value when finish() has returned.
@@ -81,7 +82,8 @@ struct Length {
 
 void run(Shape const& shape, int role, Port& port, Length length, Log* log);
 
-/// For the final values of two words of 2+2W: each holds the first of the two stores of its round.
+/// For the final values of two words of 2+2W: each holds the first of the two stores of a role's
+/// round.
 constexpr bool is_forbidden_end(Value x, Value y) noexcept { return x == 1 && y == 1; }
 
 }  // namespace mpixrma::test::litmus

@@ -17,7 +17,7 @@ struct Case {
   /// Clears the memory and returns the players. Collective.
   std::function<std::vector<Player>()> prepare;
   /// Counts the forbidden ends of a shape with a word per round, the same at all ranks. Collective; may be
-  /// empty.
+  /// empty for other shapes.
   std::function<std::uint64_t()> count_ends;
 };
 

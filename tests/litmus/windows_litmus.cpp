@@ -301,7 +301,7 @@ class Cases {
   }
 
  private:
-  /// Returns the number of flavours: without shared memory, the last, unless all processes are on one host.
+  /// Returns the number of flavours: the last one, shared memory, only if all processes are on one host.
   static unsigned flavours_here() {
     int size = 0;
     int size_of_host = 0;
@@ -342,7 +342,7 @@ class Cases {
   int rank_ = 0;
   int size_ = 0;
   MPI_Comm players_comm_ = MPI_COMM_NULL;  ///< ranks 0 and 1, for collective synchronisation
-  MPI_Group other_ = MPI_GROUP_NULL;       ///< the rank of the two that is not this process
+  MPI_Group other_ = MPI_GROUP_NULL;       ///< rank 1 at rank 0, rank 0 at rank 1
   unsigned const flavours_ = flavours_here();
   std::vector<std::unique_ptr<Window>> windows_;
   std::vector<std::unique_ptr<Window>> players_windows_;

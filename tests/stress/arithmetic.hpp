@@ -1,4 +1,4 @@
-/// Operations of the C types behind MPI's predefined ones, one element at a time.
+/// Operations of the C types behind MPI's predefined datatypes, one element at a time.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ __extension__ typedef __float128 Quad;
 #else
 using Quad = long double;
 #endif
-/// Bytes without arithmetic.
+/// A byte, with bitwise operations but no arithmetic.
 struct Octet {
   unsigned char value;
 };
@@ -253,7 +253,7 @@ void fill(Random& random, bool factor, std::byte* value) {
   std::memcpy(value, &made, sizeof made);
 }
 
-/// Returns the bytes of a scalar that carry its value.
+/// Returns the number of bytes of a scalar that carry its value.
 template <typename Scalar>
 constexpr std::size_t value_bytes() {
   return std::is_same_v<Scalar, long double> && std::numeric_limits<long double>::digits == 64

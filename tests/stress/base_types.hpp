@@ -55,7 +55,7 @@ struct Arithmetic {
   void (*fill)(Random& random, bool factor, std::byte* value) = nullptr;
 };
 
-/// A zone of memory holds values of one type; in the first zone any bytes are valid.
+/// Each zone of memory holds values of one C type, but the first: there any bytes are valid.
 constexpr int zones = 18;
 
 struct Base {
@@ -80,7 +80,8 @@ struct Base {
   }
 };
 
-/// Returns all predefined datatypes that this MPI has. To be called after MPI_Init.
+/// Returns the predefined datatypes that this MPI has with the extent of their C type. To be called after
+/// MPI_Init.
 std::vector<Base> make_bases();
 
 }  // namespace mpixrma::stress

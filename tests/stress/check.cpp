@@ -10,8 +10,8 @@ namespace {
 
 using Origins = std::vector<std::unique_ptr<Origin>>;
 
-/// Returns the number of places at which this rank's memory differs from the values that its origins have
-/// written.
+/// Returns the number of origins, of all ranks, whose private part of this rank's memory differs from the
+/// values that they have written.
 std::uint64_t check_private(Job const& job, std::byte const* memory, Region const& region,
                             Origins const& origins, int kind) {
   std::uint64_t differences = 0;

@@ -8,8 +8,8 @@
 namespace mpixrma::stress {
 
 /// Makes an uncommitted datatype by a random constructor over `old`, and sets type, base and pieces. If all
-/// elements are of one type with arithmetic, their displacements are multiples of its size. `others` are
-/// further members of a struct.
+/// elements are of one type that has a zone of its own, their displacements are multiples of the type's size.
+/// `others` are further members of a struct.
 Shape construct(Random& random, Shape const& old, std::vector<Shape const*> const& others);
 
 }  // namespace mpixrma::stress

@@ -38,8 +38,8 @@ class Origin {
   }
 
  private:
-  /// The method that keeps operations on the same memory in order; `independent`: no two operations use the
-  /// same memory.
+  /// The method that keeps operations on the same memory in order; `independent`: no two operations of a
+  /// batch use the same memory.
   enum class Discipline { ordered, fenced, completed, independent, disciplines };
 
   /// Memory that is read by operations or receives their results, with its surroundings.
@@ -128,7 +128,7 @@ class Origin {
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<std::size_t> next_place_;  ///< by kind, rank and zone, for the independent discipline
   std::vector<Expectation> expectations_;
-  std::vector<int const*> uniforms_;  ///< results that have to be the same everywhere
+  std::vector<int const*> uniforms_;  ///< blocks whose elements have to be equal
   std::uint64_t batches_ = 0;
   std::uint64_t operations_ = 0;
   std::uint64_t failures_ = 0;

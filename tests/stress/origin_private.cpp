@@ -58,8 +58,8 @@ bool Origin::fit(Shape const& here, Shape const& there, int zone, Use* origin, U
 }
 
 /// Chooses an offset, a multiple of `grain`, such that [low, high) around it lies in the zone. `*at` counts
-/// from the beginning of this origin's part. Returns false if the independent discipline has used up the
-/// zone.
+/// from the beginning of this origin's part. Returns false if the range does not fit, or the independent
+/// discipline has used up the zone.
 bool Origin::place(int kind, int rank, int zone, std::size_t grain, std::ptrdiff_t low, std::ptrdiff_t high,
                    std::size_t* at) {
   auto const up = [&](std::size_t value) { return (value + grain - 1) / grain * grain; };

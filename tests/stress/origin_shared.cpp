@@ -1,5 +1,5 @@
-/// Origin: operations on memory that all origins use at once. Their combined result does not depend on the
-/// order.
+/// Origin: operations on memory that all origins use at once, and on temporary memory. No check depends on
+/// the order of operations of different origins.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -65,7 +65,7 @@ void Origin::flip(int rank, int kind) {
                 region_.mixed_at() + start * width);
 }
 
-/// Updates and reads a whole block whose elements are always equal.
+/// Updates or reads a whole block whose elements are always equal.
 void Origin::touch_uniform(int rank, int kind) {
   auto* const buffer = reinterpret_cast<int*>(arena_.take(Region::uniform_ints * sizeof(int)));
   std::fill_n(buffer, Region::uniform_ints, static_cast<int>(below(1000)));

@@ -1,4 +1,4 @@
-/// The requests of a batch, of all forms, and every way to wait for them.
+/// The requests of a batch, of all forms, and several ways to wait for them.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class Requests {
   Requests(Requests const&) = delete;
   Requests& operator=(Requests const&) = delete;
 
-  /// Returns a null handle to be passed to one operation; it stays valid until finish().
+  /// Returns the address of a null handle for one operation; the address stays valid until finish().
   MPI_Request* native();
   MPIX_Rma_request* own();
   /// Returns an inactive object with the attributes.

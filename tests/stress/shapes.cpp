@@ -34,7 +34,7 @@ int count_disjoint(Shape const& shape) {
   return many.count;
 }
 
-/// Computes the members that follow from the pieces.
+/// Computes the members that follow from the pieces and the extent that MPI reports.
 void measure(Shape& shape) {
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;

@@ -3,8 +3,8 @@
 A core has a line to itself or has to ask for it. A request reaches the owner after half of the time of a transfer; the owner
 then gives the line away, but keeps it for `hold` at least; after the other half of the time the line arrives. Requests
 are served in the order in which they were made. A core asks for the first line of later operations while it still executes
-earlier ones. A core that finds a lock held takes the lock's line away from the holder. Lines that an operation only
-loads are in all caches, and cost nothing."""
+earlier ones. A core that finds a lock held takes the lock's line away from the holder, if `disturbs`. Lines that an
+operation only loads are in all caches, and cost nothing."""
 import collections
 import dataclasses
 import functools
@@ -36,7 +36,7 @@ class Costs:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """What one core does again and again. `lines`: the number of places of which each operation draws one. `locks`: its first
+    """What one core does again and again. `places`: the number of places of which each operation draws one. `locks`: its first
     atomic access acquires a lock, and its last access to that line releases the lock."""
     accesses: tuple
     alone: float  # nanoseconds of one operation that nobody disturbs
@@ -167,7 +167,7 @@ class Replay:
 
 @functools.lru_cache(maxsize=None)
 def contended(operation, cores, costs, each=500):
-    """Nanoseconds and transfers per operation of the whole job. Each core executes `each` operations on average."""
+    """Nanoseconds and transfers per operation of the whole job. Each core executes at least `each` operations on average."""
     return Replay(operation, cores, costs).run(max(6000, each * cores))
 
 

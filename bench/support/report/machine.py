@@ -34,7 +34,7 @@ def commit():
 
 
 def packages():
-    """{Debian package: version} of those that scripts/packages*.txt name and that are installed."""
+    """{Debian package: version} of the installed ones among MPI, UCX, libc, gcc and those that scripts/packages*.txt name."""
     names = {line.strip() for path in sorted((ROOT / "scripts").glob("packages*.txt"))
              for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")}
     names |= {"libopenmpi3", "libucx0", "libc6", "gcc", "g++"}
