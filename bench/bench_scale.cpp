@@ -73,7 +73,7 @@ void measure_peers(std::size_t count, std::size_t max_endpoints, char const* lab
 }
 
 void wait_for_network() {
-  the_engine().waits.until([] { return bench::waiting_in_stub_network() == 0; });
+  the_engine().waits.until([] { return bench::pending_in_stub_network() == 0; });
 }
 
 wire::RequestHeader request_of(wire::RequestKind kind, std::size_t bytes) {

@@ -23,7 +23,7 @@ constexpr mpixrma::engine::Secret secret{};
 
 /// A simulated process as a target.
 struct Target {
-  std::uint64_t session;  ///< token of replies to the engine, or of the origin's disconnect messages
+  std::uint64_t token;  ///< of replies to the engine, or of the origin's disconnect messages
   std::uint64_t executed;
   std::uint64_t done;
   bool acknowledgement_due;
@@ -78,7 +78,7 @@ void take(std::uint32_t number, wire::RequestHeader const& header, std::span<std
   if (header.sequence == 0) {
     mpixrma::engine::Handshake handshake;
     if (!mpixrma::engine::read_handshake(secret, payload, &handshake)) std::abort();
-    target.session = mpixrma::engine::tokens_of(secret, handshake.opening).reply;
+    target.token = mpixrma::engine::tokens_of(secret, handshake.opening).reply;
     return;
   }
   target.executed = std::max(target.executed, header.sequence);
@@ -90,7 +90,7 @@ void acknowledge(std::uint32_t number) {
   Target& target = targets[number];
   target.acknowledgement_due = false;
   auto reply = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
-  reply.session = target.session;
+  reply.session = target.token;
   reply.executed = target.executed;
   reply.processed_cost = target.done;
   reply.credit = wire::initial_credit;
@@ -99,7 +99,7 @@ void acknowledge(std::uint32_t number) {
 
 void accept_disconnect(std::uint32_t number, wire::DisconnectHeader const& asked) {
   auto answer = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::accept);
-  answer.session = targets[number].session;
+  answer.session = targets[number].token;
   answer.connection = asked.connection;
   if (asked.kind != wire::Disconnect::request) return;
   ++targets[number].closed;
@@ -134,7 +134,7 @@ std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::by
   mpixrma::engine::SessionOpening const opening{
       first_process + number, 1, its.process, ++targets[number].handshakes, targets[number].closed + 1, {}};
   *tokens = mpixrma::engine::tokens_of(its_secret, opening);
-  targets[number].session = tokens->request;  // the session's token in disconnect messages
+  targets[number].token = tokens->request;  // the session's token in disconnect messages
   targets[number].is_disconnected = false;
   return mpixrma::engine::make_handshake(its_secret, opening, mpixrma::engine::encode(address_of(number)));
 }
@@ -150,7 +150,7 @@ void send_to_engine(wire::RequestHeader const& header, std::vector<std::byte> pa
 
 bool is_disconnected(std::uint32_t number) { return targets[number].is_disconnected; }
 
-std::size_t waiting_in_stub_network() { return unacknowledged_count + inbound.size(); }
+std::size_t pending_in_stub_network() { return unacknowledged_count + inbound.size(); }
 
 }  // namespace bench
 

@@ -34,6 +34,6 @@ bool is_disconnected(std::uint32_t number);
 
 /// Returns the number of simulated processes that have yet to acknowledge, plus that of pending messages to
 /// the engine.
-std::size_t waiting_in_stub_network();
+std::size_t pending_in_stub_network();
 
 }  // namespace bench

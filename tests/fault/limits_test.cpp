@@ -1,11 +1,14 @@
 /// Resource limits: with too little address space or too few descriptors at one rank, allocations fail at all
 /// ranks, and the program continues; without locked memory everything works.
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <optional>
+#include <vector>
 
 #include "tests/support/mpix_fixture.hpp"
 
@@ -27,6 +30,25 @@ class Limit {
  private:
   __rlimit_resource resource_;
   rlimit before_{};
+};
+
+/// While the object lives, the limit of locked memory applies to this thread even if it is root's.
+class WithoutLockPrivilege {
+ public:
+  WithoutLockPrivilege() {
+    EXPECT_EQ(::syscall(SYS_capget, &header_, before_), 0);
+    Capabilities left{before_[0], before_[1]};
+    left[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &= ~CAP_TO_MASK(CAP_IPC_LOCK);
+    EXPECT_EQ(::syscall(SYS_capset, &header_, left), 0);
+  }
+  ~WithoutLockPrivilege() { EXPECT_EQ(::syscall(SYS_capset, &header_, before_), 0); }
+  WithoutLockPrivilege(WithoutLockPrivilege const&) = delete;
+  WithoutLockPrivilege& operator=(WithoutLockPrivilege const&) = delete;
+
+ private:
+  using Capabilities = __user_cap_data_struct[_LINUX_CAPABILITY_U32S_3];
+  __user_cap_header_struct header_{_LINUX_CAPABILITY_VERSION_3, 0};
+  Capabilities before_{};
 };
 
 rlim_t address_space() {
@@ -150,6 +172,10 @@ TEST(Limits, ReachesPeerMemoryWithoutSpaceToMapIt) {
 
 TEST(Limits, OperatesWithoutLockedMemory) {
   Limit const limit(RLIMIT_MEMLOCK, 0);
+  WithoutLockPrivilege const without;
+  std::vector<char> memory(4096);
+  // The function of the C library does nothing under sanitizers.
+  EXPECT_NE(::syscall(SYS_mlock, memory.data(), memory.size()), 0) << "the limit has no effect";
   expect_working_operations();
 }
 

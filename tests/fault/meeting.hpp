@@ -14,8 +14,8 @@
 
 namespace mpixrma::test {
 
-/// Puts to the next process in a window over both groups, and frees the window. Returns whether this process
-/// has received the right value.
+/// Puts to the next process in a window over both groups, and frees the window. Returns whether all processes
+/// have received the right value, the same at all: a job of children that fails is not seen otherwise.
 inline bool exchange_in_window(MPI_Comm other, bool high) {
   MPI_Comm both = MPI_COMM_NULL;
   MPI_Intercomm_merge(other, high ? 1 : 0, &both);
@@ -30,10 +30,11 @@ inline bool exchange_in_window(MPI_Comm other, bool high) {
   std::int64_t const sent = rank;
   MPI_Put(&sent, 1, MPI_INT64_T, (rank + 1) % size, 0, 1, MPI_INT64_T, window);
   MPI_Win_fence(0, window);
-  bool const right = *own == (rank + size - 1) % size;
+  int right = *own == (rank + size - 1) % size ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, both);
   MPI_Win_free(&window);
   MPI_Comm_free(&both);
-  return right;
+  return right != 0;
 }
 
 class Meeting {

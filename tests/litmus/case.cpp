@@ -126,7 +126,7 @@ Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& player
   Result result;
   if (rank != 0) return result;
   for (Log const& log : logs) result.rounds += log.rounds;
-  if (!shape.word_per_round) result.forbidden = shape.count(logs);
+  if (!shape.word_per_round) result.relaxed = shape.count(logs);
   return result;
 }
 

@@ -22,10 +22,13 @@ bool Suite::is_chosen(std::size_t index, std::size_t count) const {
 int Suite::run(std::function<std::vector<Trial>(unsigned seed)> const& make) {
   unsigned seed = options_.seed;
   int failed = 0;
+  std::uint64_t before = 0;
   do {
+    before = rounds_;
     for (Trial const& trial : make(seed++)) failed += run(trial) ? 0 : 1;
     MPI_Bcast(&rounds_, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-  } while (rounds_ < options_.min_rounds);
+    // A pass in which no trial was chosen adds no rounds, and neither would the next ones.
+  } while (rounds_ != before && rounds_ < options_.min_rounds);
   if (rank_ == 0) std::printf("%llu rounds in all\n", printable(rounds_));
   MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return failed;
@@ -34,31 +37,32 @@ int Suite::run(std::function<std::vector<Trial>(unsigned seed)> const& make) {
 bool Suite::run(Trial const& trial) {
   std::string const name = std::string(trial.shape.name) + ", " + trial.promise;
   if (name.find(options_.only) == std::string::npos) return true;
-  Result all;
+  std::uint64_t rounds = 0;
+  std::uint64_t forbidden = 0;
   std::uint64_t permitted = 0;
   for (std::size_t i = 0; i < trial.cases.size(); ++i) {
     if (!is_chosen(i, trial.cases.size())) continue;
     Case const& one = trial.cases[i];
     std::vector<Player> const players = one.prepare();
     Result result = play(MPI_COMM_WORLD, trial.shape, players, trial.length);
-    if (trial.shape.word_per_round) result.forbidden = one.count_ends();
-    all.rounds += result.rounds;
-    (one.forbidden ? all.forbidden : permitted) += result.forbidden;
-    bool const tell = options_.verbose || (one.forbidden && result.forbidden != 0);
+    if (trial.shape.word_per_round) result.relaxed = one.count_ends();
+    rounds += result.rounds;
+    (one.forbidden ? forbidden : permitted) += result.relaxed;
+    bool const tell = options_.verbose || (one.forbidden && result.relaxed != 0);
     if (rank_ == 0 && tell)
-      std::printf("  %s: %llu of %llu rounds%s\n", one.text.c_str(), printable(result.forbidden),
+      std::printf("  %s: %llu of %llu rounds%s\n", one.text.c_str(), printable(result.relaxed),
                   printable(result.rounds),
-                  result.forbidden == 0 ? ""
-                  : one.forbidden       ? " have the forbidden outcome"
-                                        : " have the permitted one");
+                  result.relaxed == 0 ? ""
+                  : one.forbidden     ? " have the forbidden outcome"
+                                      : " have the permitted one");
   }
-  rounds_ += all.rounds;
+  rounds_ += rounds;
   if (rank_ == 0)
     std::printf("%s %-50s (%s) %llu rounds; relaxed outcomes: %llu forbidden, %llu permitted\n",
-                all.forbidden == 0 ? "ok    " : "FAILED", name.c_str(), trial.clause, printable(all.rounds),
-                printable(all.forbidden), printable(permitted));
+                forbidden == 0 ? "ok    " : "FAILED", name.c_str(), trial.clause, printable(rounds),
+                printable(forbidden), printable(permitted));
   std::fflush(stdout);
-  return all.forbidden == 0;
+  return forbidden == 0;
 }
 
 std::uint64_t count_forbidden_ends(MPI_Comm comm, int home, char const* x, char const* y,

@@ -1,7 +1,8 @@
 /// Litmus tests of MPI's windows: flushes, MPIX_Win_order, the order of accumulates, locks, fences, and
 /// post-start-complete-wait.
 ///
-///   mpirun -np 3 windows_litmus [--slice MICROSECONDS] [--rounds LEAST] [--sample N] [--only TEXT] [--verbose]
+///   mpirun -np 3 windows_litmus [--slice MICROSECONDS] [--rounds LEAST] [--sample N] [--only TEXT]
+///                               [--verbose]
 ///
 /// Options and output are those of mpix_litmus.
 #include <mpi.h>
@@ -134,7 +135,6 @@ class Window {
     own_ = heap_.get();
   }
 
-  MPI_Comm comm_;
   MPI_Win window_ = MPI_WIN_NULL;
   char* own_ = nullptr;
   std::unique_ptr<char[]> heap_;

@@ -41,8 +41,8 @@ std::uint64_t check_private(Job const& job, std::byte const* memory, Region cons
 
 /// Compares a shared part of this rank with the combined effect of all origins of all ranks.
 template <typename T, typename Select>
-bool is_sum(Job const& job, std::byte const* memory, MPI_Datatype type, MPI_Op op, Origins const& origins,
-            int kind, Select select) {
+bool has_combined_effect(Job const& job, std::byte const* memory, MPI_Datatype type, MPI_Op op,
+                         Origins const& origins, int kind, Select select) {
   std::vector<T> expected;
   for (int target = 0; target < job.size; ++target) {
     std::vector<T> all = select(origins[0]->model(kind, target));
@@ -58,16 +58,16 @@ bool is_sum(Job const& job, std::byte const* memory, MPI_Datatype type, MPI_Op o
 
 std::uint64_t check_shared(Job const& job, std::byte const* memory, Region const& region,
                            Origins const& origins, int kind) {
-  bool const right[] = {is_sum<std::int64_t>(
+  bool const right[] = {has_combined_effect<std::int64_t>(
                             job, memory + region.sums_at(), MPI_INT64_T, MPI_SUM, origins, kind,
                             [](Model const& m) -> auto const& { return m.added; }),
-                        is_sum<double>(
+                        has_combined_effect<double>(
                             job, memory + region.reals_at(), MPI_DOUBLE, MPI_SUM, origins, kind,
                             [](Model const& m) -> auto const& { return m.reals; }),
-                        is_sum<std::uint8_t>(
+                        has_combined_effect<std::uint8_t>(
                             job, memory + region.mixed_at(), MPI_UINT8_T, MPI_BXOR, origins, kind,
                             [](Model const& m) -> auto const& { return m.flipped; }),
-                        is_sum<std::int64_t>(
+                        has_combined_effect<std::int64_t>(
                             job, memory + region.counters_at(), MPI_INT64_T, MPI_SUM, origins, kind,
                             [](Model const& m) -> auto const& { return m.counted; })};
   char const* const names[] = {"sums", "sums of doubles", "bits", "counters"};
@@ -79,6 +79,15 @@ std::uint64_t check_shared(Job const& job, std::byte const* memory, Region const
     ++differences;
   }
   return differences;
+}
+
+/// Checks the block that every operation has updated as a whole.
+std::uint64_t check_uniform(Job const& job, std::byte const* memory, Region const& region, int kind) {
+  std::byte const* const block = memory + region.uniform_at();
+  // Each element is compared with the next one.
+  if (std::memcmp(block, block + sizeof(int), (Region::uniform_ints - 1) * sizeof(int)) == 0) return 0;
+  std::fprintf(stderr, "rank %d: an atomic operation in memory of kind %d was half done\n", job.rank, kind);
+  return 1;
 }
 
 std::uint64_t check_counters(Job& job, Origins const& origins) {
@@ -112,6 +121,7 @@ std::uint64_t check(Job& job, Memory const& memory, Region const& region, Origin
   for (int kind = 0; kind < Places::kinds; ++kind) {
     differences += check_private(job, memory.own(kind), region, origins, kind);
     differences += check_shared(job, memory.own(kind), region, origins, kind);
+    differences += check_uniform(job, memory.own(kind), region, kind);
   }
   return differences;
 }

@@ -128,7 +128,7 @@ class Origin {
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<std::size_t> next_place_;  ///< by kind, rank and zone, for the independent discipline
   std::vector<Expectation> expectations_;
-  std::vector<int const*> uniforms_;  ///< blocks whose elements have to be equal
+  std::vector<int const*> uniforms_;  ///< fetched blocks, whose elements have to be equal
   std::uint64_t batches_ = 0;
   std::uint64_t operations_ = 0;
   std::uint64_t failures_ = 0;

@@ -76,10 +76,11 @@ void Origin::touch_uniform(int rank, int kind) {
   Shape shape;
   shape.type = MPI_INT;
   Use const all{&shape, Region::uniform_ints};
-  submit(Transfer{static_cast<MPIX_RMA_Op>(1 + below(3)), reinterpret_cast<std::byte*>(buffer), all, rank,
+  auto const op = static_cast<MPIX_RMA_Op>(1 + below(3));
+  submit(Transfer{op, reinterpret_cast<std::byte*>(buffer), all, rank,
                   places_.at(kind, rank, region_.uniform_at()), all},
          chosen);
-  uniforms_.push_back(buffer);
+  if (op == MPIX_RMA_GET) uniforms_.push_back(buffer);
 }
 
 /// Fetches from counters that return every value once: the values that this origin gets only grow.
