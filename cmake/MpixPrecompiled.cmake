@@ -4,8 +4,8 @@
 #   TARGET's C++ sources see the headers of the standard library that most sources include, and HEADERs.
 # mpix_precompile_tests(DIRECTORY)
 #   The C++ programs, object libraries and static libraries of DIRECTORY and below use one of three shared precompiled
-#   headers: with GoogleTest and JSON, with GoogleTest, or with neither, by what they link. Call it when all targets
-#   exist.
+#   headers: with GoogleTest and JSON, with GoogleTest, or with neither, by what they link; except those with property
+#   DISABLE_PRECOMPILE_HEADERS. Call it when all targets exist.
 set(mpix_standard_headers <algorithm> <array> <atomic> <bit> <chrono> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <functional>
     <map> <memory> <mutex> <optional> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
 

@@ -1,5 +1,5 @@
-# The libraries are compiled with -O3 in every configuration but Debug, but not with sanitizers, where speed is no
-# matter.
+# The front ends, windows and conversions of datatypes are compiled with -O3 in every configuration but Debug. Builds
+# with sanitizers have the configuration's own options, because their speed does not matter.
 set(mpix_fastest $<$<NOT:$<CONFIG:Debug>>:-O3>)
 if(MPIX_SANITIZE)
   set(mpix_fastest "")

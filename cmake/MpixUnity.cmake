@@ -6,10 +6,10 @@
 # mpix_unity_by_folder(TARGET)
 #   The C++ sources of each folder as one. Call it in the directory that creates TARGET.
 # mpix_unity_tests(DIRECTORY)
-#   Every test program of DIRECTORY and below from one source, or some of them. Call it when all targets exist.
+#   The sources of every test program of DIRECTORY and below as one, or 16 at a time. Call it when all targets exist.
 # mpix_unity_test(TARGET)
-#   One such program. Without -Wshadow, because a global name of one source may be a local variable of the next; a build
-#   without unity finds names that are hidden in their own source.
+#   The sources of one such program. Without -Wshadow, because a global name of one source may be a local variable of
+#   the next; a build without unity finds names that are hidden in their own source.
 function(mpix_unity target)
   if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
     return()

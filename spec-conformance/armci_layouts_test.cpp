@@ -101,8 +101,8 @@ class ArmciStrided : public Armci {
                   static_cast<std::size_t>(count_[0]));
   }
 
-  /// Puts a section of local memory to the next process, and checks all memory there and what a get brings
-  /// back.
+  /// Puts a section of local memory to the next process, and checks all of this process's memory, to which
+  /// the previous process has put, and what a get brings back.
   void expect_moves(std::vector<int> const& count, Side local, Side remote) {
     count_ = count;
     int const levels = static_cast<int>(local.strides.size());

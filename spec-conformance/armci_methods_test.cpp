@@ -55,7 +55,7 @@ T own(Remote const& remote, std::ptrdiff_t offset) {
   return value;
 }
 
-/// Remote segments in two allocations, local segments in ordinary memory, in no order of their addresses.
+/// Remote segments in two allocations, in no order of their addresses; local segments in ordinary memory.
 TEST(ArmciMethods, P_09_every_method_moves_all_segments) {
   constexpr int segments = 50;
   for (Variables const& method : methods) {

@@ -1,4 +1,4 @@
-/// Extensions of ARMCI over MPI beyond ARMCI 1.1 (P).
+/// ARMCI over MPI (P): completion, groups, allocations, buffers, vectors and access modes.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

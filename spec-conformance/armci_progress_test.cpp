@@ -13,7 +13,7 @@ namespace {
 
 class ArmciProgress : public Armci {
  protected:
-  /// One blocking operation of each kind on the first 128 bytes of a process, and their completion there.
+  /// Blocking operations of several kinds on the first 80 bytes of a process, and their completion there.
   void operate_on(int process) {
     long one = 1;
     long values[2] = {1, 1};

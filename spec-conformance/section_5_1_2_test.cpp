@@ -36,7 +36,8 @@ TEST_F(X512, X512_02_blocking_and_remote_completion_give_sequential_consistency)
   }
 }
 
-/// A type with gaps, a lower bound, blocks out of order and empty blocks, against packed elements.
+/// A type with gaps, a lower bound, blocks out of order and empty blocks, against elements in reverse order
+/// without gaps.
 TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
   int const lengths[] = {2, 0, 1, 3};
   int const places[] = {10, 4, 0, 5};

@@ -115,7 +115,7 @@ TEST_F(X51, X51_03_accumulate_adds_to_the_target) {
 
 TEST_F(X51, X51_04_calls_return_while_the_target_is_outside_of_mpi) {
   fill(0);
-  // The last rank only reads its memory; all others transfer to it.
+  // The last rank only reads its memory, to which rank 0 puts.
   int const last = size_ - 1;
   if (rank_ == last) {
     auto const* const value = reinterpret_cast<long volatile*>(memory_.own(Memory::plain));

@@ -12,7 +12,7 @@ TEST_F(X52, X52_02_both_calls_are_local) {
   fill(0);
   int const last = size_ - 1;
   if (rank_ == 0) {
-    // The other ranks enter a barrier only after some computation.
+    // The last rank enters the barrier only when it has seen the data.
     std::vector<int> values(1000, 1);
     for (int kind = 0; kind < Memory::kinds; ++kind) {
       EXPECT_EQ(transfer(MPIX_RMA_PUT, values.data(), 1000, MPI_INT, last, memory_.at(last, kind)),

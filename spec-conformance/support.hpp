@@ -24,7 +24,7 @@ class Clause : public ::testing::Test {
   int const next_ = (rank_ + 1) % size_;
   int const previous_ = (rank_ + size_ - 1) % size_;
 
-  /// Returns the address of this rank's target, `offset` bytes into memory of that kind.
+  /// Returns the address `offset` bytes into the memory of that kind at the next rank.
   char* there(int kind, std::ptrdiff_t offset = 0) const { return memory_.at(next_, kind, offset); }
   /// Fills this rank's memory of every kind; all ranks have done so on return.
   void fill(int value) {
@@ -48,7 +48,7 @@ inline MPI_Aint address_of(void const* pointer) {
   return address;
 }
 
-/// A duplicate of MPI_COMM_WORLD for a scope.
+/// A duplicate of a communicator, by default of MPI_COMM_WORLD, for a scope.
 class Duplicate {
  public:
   Duplicate() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }

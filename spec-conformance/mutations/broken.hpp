@@ -80,7 +80,7 @@ class WithheldTransfers {
 };
 WithheldTransfers& withheld();
 
-/// Number of transfers since the last Complete.
+/// Number of transfers of ints since the last Complete, while X4_02 is broken.
 extern int outstanding;
 
 /// Breaks the clause if the transfer concerns it. Returns false if the caller has to issue the transfer,

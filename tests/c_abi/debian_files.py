@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every installed file is in exactly one of Debian's packages, and every line of debian/*.install matches some.
+"""Every installed file is in one of Debian's packages or in not-installed, and in one list only; each line of a list matches.
 
 usage: debian_files.py CMAKE BUILD-DIR DEBIAN-DIR [--without-mpich] [--without-python] [--without-trace]
 """

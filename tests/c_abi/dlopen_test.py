@@ -1,4 +1,4 @@
-"""The library loaded by Python's ctypes before MPI_Init: puts to the next rank and gets them back.
+"""The library loaded by Python's ctypes before MPI_Init: puts numbers to the next rank and gets them back.
 
 usage: dlopen_test.py LIBRARY
 """

@@ -1,6 +1,6 @@
-/* engine_member DIRECTORY PROCESS COUNT: process 1 to COUNT of a job without MPI, whose processes share
+/* engine_member DIRECTORY PROCESS COUNT: one of the processes 1 to COUNT of a job without MPI, which share
  * nothing but a directory and use the engine's C interface. Each puts to and gets from the memory of the
- * next one. */
+ * next one, and all update the memory of process 1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +101,8 @@ static void run(const struct job* job, mpix_engine_peer_t* peer, int get,
   }
 }
 
-/* Puts a value to each word of the three arrays of the next process, gets them back, and increments
- * that process's counter. */
+/* Puts `words` values to each of the three arrays of the next process, with an increment of that process's
+ * counter for each array, and gets them back. */
 static void exchange(const struct job* job, mpix_engine_peer_t* peer, uint64_t base) {
   uint64_t out[words], in[words];
   for (uint64_t i = 0; i < words; ++i) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Debian's ARMCI-MPI, and Global Arrays on it: they print on our windows what they print on the stock components.
+# Debian's ARMCI-MPI, and Global Arrays on it: ga_matmul prints on our windows what it prints on the stock components,
+# and ga_taskloop succeeds.
 . "$(dirname "$0")/lib.sh"
 need_packages libarmci-mpi-dev libglobalarrays-dev libscalapack-openmpi-dev
 

@@ -1,5 +1,5 @@
-# Shared by the scripts of this directory, each of which runs a client of MPI's windows that knows nothing of this
-# library: on this library's windows, and for comparisons on the stock components.
+# Shared by the scripts of this directory but ga_source.sh. Each runs a client of MPI's windows that knows nothing of
+# this library: on this library's windows, and for comparisons on the stock components.
 # usage of each: SCRIPT [--long] COMPONENT-DIRECTORY
 # Exit status 77: a package is missing.
 set -eu

@@ -20,7 +20,7 @@ static PetscErrorCode fill(PetscSF forest, PetscMPIInt rank, PetscMPIInt size)
     PetscFunctionReturn(0);
 }
 
-/* The values of each rank at its roots after a reduction, and at its leaves after a broadcast. */
+/* Broadcasts from the roots to the leaves, and reduces from the leaves to `reduced` at the roots. */
 static PetscErrorCode move(PetscSF forest, PetscMPIInt rank, double *at_roots, double *at_leaves, double *reduced)
 {
     PetscFunctionBeginUser;

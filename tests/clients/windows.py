@@ -16,7 +16,7 @@ def check(right, what):
 
 
 def use(window, memory, name):
-    """Every way to synchronise, on a window over `memory`, 1000 doubles."""
+    """Uses epochs of each kind on a window over `memory`, 1000 doubles, and frees the window."""
     data = numpy.arange(1000.0) + 1000 * RANK
     window.Fence()
     window.Put(data, NEXT)

@@ -366,7 +366,7 @@ contains
     call MPI_Comm_free(other)
   end subroutine attributes
 
-  ! Attributes that are not the library's work as before.
+  ! The program's own attributes work as without the library.
   subroutine foreign_attributes
     integer :: key
     integer(address_kind) :: value

@@ -263,7 +263,7 @@ contains
     call MPI_Wait(several(1), MPI_STATUS_IGNORE)
   end subroutine requests
 
-  ! No put is completed before the next one; the values of the last one stay.
+  ! No put is completed before the next one; each element keeps the value of the last put that covers it.
   subroutine order
     double precision, asynchronous :: from(n, 6)
     integer :: i, length

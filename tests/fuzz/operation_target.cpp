@@ -1,5 +1,5 @@
 /// Operations that travel as requests of a session: an accepted request stays within its region, has all of
-/// its operands, and is the same when it is packed again.
+/// its operands, and packs into the same data, kind and number of runs again.
 #include <algorithm>
 #include <array>
 #include <vector>

@@ -14,15 +14,15 @@ namespace {
 
 using namespace mpixrma::engine;
 
-// The first byte of an input. Without `foreign`, magic and version are corrected, so that inputs stay useful
-// when these change; without `cut`, a short header is padded with zeros.
+// The first byte of an input. Without `foreign` and `cut`, magic and version are corrected, so that inputs
+// stay useful when these change; without `cut`, a short header is padded with zeros.
 constexpr unsigned reply_bit = 1;
 constexpr unsigned foreign_bit = 2;
 constexpr unsigned cut_bit = 4;
 
 constexpr std::uint64_t longest_walk = 1u << 16;  // data bytes
 
-/// Returns a header of `wanted` bytes on the heap, where the sanitizer detects reads beyond it.
+/// Returns a header, or with `cut` a part of one, on the heap, where the sanitizer detects reads beyond it.
 template <typename Header>
 std::unique_ptr<std::byte[]> make_header(Input bytes, unsigned mode) {
   bool const cut = (mode & cut_bit) != 0;

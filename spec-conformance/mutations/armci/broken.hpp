@@ -1,5 +1,5 @@
 /// A library that is loaded before ARMCI and breaks the promise of one clause. It defines functions of ARMCI,
-/// and calls the library by the names that begin with PARMCI_.
+/// and calls the library by the names that begin with PARMCI_, or by next_definition() where there is none.
 #pragma once
 
 #include <mpi.h>

@@ -18,7 +18,7 @@
 
 namespace mpixrma::broken {
 
-/// A put or get with its arguments, or a notified put without data if `count` is 0.
+/// A put, get or notified put with its arguments. A notified put has no data if `count` is 0.
 struct Transfer {
   enum class Kind { put, get, notified_put };
   Kind kind;
@@ -80,7 +80,7 @@ class Marked {
 };
 extern Marked all_locked;      ///< between MPI_Win_lock_all and MPI_Win_unlock_all
 extern Marked fenced;          ///< MPI_Win_fence was called, and no unlock since
-extern Marked with_counters;   ///< MPIX_Win_set_num_notify was called
+extern Marked with_counters;   ///< the last MPIX_Win_set_num_notify gave this process counters
 extern Marked with_request;    ///< MPIX_Rput_notify was called
 extern Marked of_other_order;  ///< its processes are not those of MPI_COMM_WORLD in their order
 

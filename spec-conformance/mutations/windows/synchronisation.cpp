@@ -39,7 +39,7 @@ void late_before() {
     if (is(clause)) withheld().issue();
 }
 
-/// The same before a flush. Transfers of the other clauses stay withheld.
+/// Issues withheld transfers before a flush. Transfers of the other clauses stay withheld.
 void late_before_flush() {
   for (char const* const clause : {"W113_04", "W1154_02", "W1172_02"})
     if (is(clause)) withheld().issue();

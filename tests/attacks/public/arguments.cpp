@@ -1,4 +1,4 @@
-/// Hostile arguments of every call.
+/// Hostile arguments of transfers, updates, registrations, allocations and other calls.
 #include <sys/mman.h>
 
 #include <climits>
@@ -44,7 +44,7 @@ TEST_F(ArgumentAttacks, OverlappingLocalMemoryIsCopiedLikeMemmove) {
           char* const target = op == MPIX_RMA_PUT ? b : a;
           EXPECT_EQ(transfer(op, origin, bytes, MPI_BYTE, memory_.rank(), target), MPI_SUCCESS);
           EXPECT_EQ(MPIX_RMA_Complete(&world, memory_.rank()), MPI_SUCCESS);
-          // Across processes the kernel copies forwards, so overlapping transfers have an undefined result.
+          // By cross-memory the kernel copies forwards: overlapping transfers have an undefined result.
           char const* const path = std::getenv("OMPI_MCA_osc_mpix_path");
           if (path != nullptr && std::strcmp(path, "cross_memory") == 0)
             std::memcpy(model.data() + (b - own), b, static_cast<std::size_t>(bytes));

@@ -1,4 +1,4 @@
-/// Read-modify-write of every type, in every kind of memory, from all processes and threads at once;
+/// Read-modify-write of many types, in every kind of memory, from all processes and threads at once;
 /// notification counters.
 #include <atomic>
 #include <complex>
@@ -33,8 +33,8 @@ struct Typed {
   MPI_Datatype type;
 };
 
-/// Adds 1 repeatedly, alternating rmw and atomic accumulate, with and without a result, one element or
-/// several.
+/// Adds 1 repeatedly, at random by rmw or accumulate with ATOMICITY, with or without a result, to one element
+/// or two.
 template <typename T>
 void add_ones(MPI_Datatype type, int target, MPI_Aint where, int rounds, std::uint64_t seed) {
   std::mt19937_64 random(seed);

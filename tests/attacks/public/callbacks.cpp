@@ -69,7 +69,7 @@ class CallbackAttacks : public ::testing::Test {
     MPI_Errhandler_free(&handler);
     return comm;
   }
-  /// Every call that can fail, once through `comm`.
+  /// Calls of many kinds that fail, through `comm`.
   void fail_everywhere(MPI_Comm comm) {
     long value = 0;
     void* bad = reinterpret_cast<void*>(8);

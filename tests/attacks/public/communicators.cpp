@@ -153,7 +153,7 @@ TEST_F(CommunicatorAttacks, ThreadsFreeCommunicatorsThatTheirCallbacksUse) {
       for (int round = 0; round < 150; ++round) {
         MPI_Comm comm = MPI_COMM_NULL;
         MPI_Comm_dup(parents[i], &comm);
-        // Before the first use, after it, and without an attribute.
+        // The attribute is set before the first use, after it, and on a communicator without use.
         if (round % 3 == 0) MPI_Comm_set_attr(comm, keyval, cells[i]);
         if (round % 3 != 2) EXPECT_EQ(MPIX_RMA_Fence(&comm, 0), MPI_SUCCESS);
         if (round % 3 != 0) MPI_Comm_set_attr(comm, keyval, cells[i]);

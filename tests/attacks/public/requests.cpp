@@ -1,4 +1,4 @@
-/// Request objects of both types: reused, freed, mixed with MPI's own, passed to every MPI call.
+/// Request objects of both types: reused, freed, mixed with MPI's own, passed to MPI's calls for completion.
 #include <random>
 #include <thread>
 
@@ -209,7 +209,7 @@ TEST_F(RequestAttacks, FreedCounterRequestReportsNoError) {
 }
 
 /// The attributes of call or request and of the communicator are merged in every combination. A call's own
-/// attributes and those of a request object do not meet: each form of the call takes one of them.
+/// attributes and those of a request object do not meet: each form of MPIX_RMA_xfer takes one of them.
 TEST_F(RequestAttacks, AttributesOfAllSourcesCombine) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);

@@ -1,5 +1,5 @@
-/// Every predefined datatype with every operation by every call of the accumulate family, compared with
-/// MPI_Reduce_local.
+/// Predefined datatypes with every predefined operation, by MPI_Accumulate, MPI_Get_accumulate and
+/// MPI_Fetch_and_op, compared with MPI_Reduce_local.
 #include <array>
 #include <complex>
 
@@ -59,7 +59,7 @@ int extent_of(MPI_Datatype type) {
   return static_cast<int>(extent);
 }
 
-/// Small values, whose sums overflow only in types of one and two bytes.
+/// Small integers, whose sums and products are exact as real numbers.
 template <typename Value>
 void fill_values(Buffer& buffer, std::size_t bytes, Random& random) {
   for (std::size_t at = 0; at + sizeof(Value) <= bytes; at += sizeof(Value)) {

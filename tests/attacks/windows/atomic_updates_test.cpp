@@ -9,7 +9,7 @@ namespace {
 
 class AtomicUpdates : public FlavourTest {};
 
-/// Adds 1 to a long by one of three calls.
+/// Adds 1 to a long by fetch-and-op, by accumulate, or by compare-and-swap in a loop.
 void add_one(MPI_Win window, int target, MPI_Aint at, int way) {
   static long const one = 1;
   static long before = 0;

@@ -1,5 +1,5 @@
-/* MPI_Finalize completes although one process did not release a lock and all processes did not free
- * windows. */
+/* MPI_Finalize returns although no process has freed a window or ended its epoch of MPI_Win_lock_all, and
+ * rank 0 also holds an exclusive lock and has posted a window. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/// Datatypes, requests and windows that are freed before the operations that use them.
+/// Datatypes that are freed before the operations that use them are complete, and windows that are freed
+/// before the requests of their operations are completed.
 #include <array>
 
 #include "tests/attacks/windows/attack.hpp"
