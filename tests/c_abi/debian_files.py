@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every installed file is in one of Debian's packages or in not-installed, and in one list only; each line of a list matches.
+"""Every installed file is in exactly one of Debian's packages or in debian/not-installed, and every line of these lists
+matches a file.
 
 usage: debian_files.py CMAKE BUILD-DIR DEBIAN-DIR [--without-mpich] [--without-python] [--without-trace]
 """
