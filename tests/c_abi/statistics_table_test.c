@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
                                         : "0",
          1);
   operate(rank);
-  if (strcmp(where, "stderr") == 0) {
+  if (strcmp(where, "file") != 0) {
     const int fd = open(file, O_WRONLY | O_CREAT, 0600);
     dup2(fd, STDERR_FILENO);
     close(fd);

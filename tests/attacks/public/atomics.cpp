@@ -28,11 +28,6 @@ class AtomicAttacks : public ::testing::Test {
   Memory memory_{bytes};
 };
 
-template <typename T>
-struct Typed {
-  MPI_Datatype type;
-};
-
 /// Adds 1 repeatedly, at random by rmw or accumulate with ATOMICITY, with or without a result, to one element
 /// or two.
 template <typename T>
@@ -92,7 +87,7 @@ void contend(Memory& memory, MPI_Datatype type, char const* name) {
   }
 }
 
-TEST_F(AtomicAttacks, UpdatesOfEveryTypeAreExact) {
+TEST_F(AtomicAttacks, UpdatesOfManyTypesAreExact) {
   contend<std::int16_t>(memory_, MPI_INT16_T, "int16");
   contend<std::uint16_t>(memory_, MPI_UNSIGNED_SHORT, "unsigned short");
   contend<std::int32_t>(memory_, MPI_INT, "int");
@@ -162,6 +157,7 @@ TEST_F(AtomicAttacks, EachNotifiedOperationIsCountedOnce) {
   MPI_Type_commit(&vector);
   MPI_Count expected[5] = {};
   std::vector<long> values(1024, 1);
+  long before = 0;  // an operation without request may store to it until Complete
   for (int i = 0; i < 400; ++i) {
     int const index = static_cast<int>(random() % 5);
     int const kind = static_cast<int>(random() % 3);
@@ -170,7 +166,6 @@ TEST_F(AtomicAttacks, EachNotifiedOperationIsCountedOnce) {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Request* const asked = random() % 2 == 0 ? &request : nullptr;
     auto* const there = memory_.at(right, kind);
-    long before = 0;
     int code = MPI_SUCCESS;
     bool counts = true;
     switch (random() % 8) {

@@ -156,7 +156,7 @@ TEST_F(RequestAttacks, StaleRmaRequestHandlesAreRefused) {
   }
 }
 
-TEST_F(RequestAttacks, CancelledAndStartedRequestsStillComplete) {
+TEST_F(RequestAttacks, CancelledRequestsAndReusedObjectsComplete) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     long value = 77 + kind;
     MPI_Request request = MPI_REQUEST_NULL;
