@@ -75,11 +75,10 @@ Status RemoteSegments::view(ExposureId id, ExposedView* out) {
   std::int64_t delta = 0;
   bool const mapped =
       range.number < max_regions && (own_ || map_region(range.number, range, &delta, &replaced));
+  out->exposure = {range.base, range.length, static_cast<Rights>(range.rights)};
   if (!mapped) return Status::unsupported;
-  *out = {reinterpret_cast<std::byte*>(static_cast<std::int64_t>(range.base) + delta),
-          {range.base, range.length, static_cast<Rights>(range.rights)},
-          &tables_->exposures[slot_of(id)].generation(),
-          range.generation};
+  *out = {reinterpret_cast<std::byte*>(static_cast<std::int64_t>(range.base) + delta), out->exposure,
+          &tables_->exposures[slot_of(id)].generation(), range.generation};
   return Status::ok;
 }
 

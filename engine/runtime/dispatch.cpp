@@ -63,12 +63,12 @@ Status Dispatch::revalidate() const {
 
 /// Counts and traces an operation that was not rejected.
 void Dispatch::count(Path path, Issued const& issued) noexcept {
-  if (failed(issued.status) || original_.is_internal) return;
+  if (failed(issued.status) || counted_->is_internal) return;
   if (state_.recorder != nullptr) [[unlikely]]
-    state_.recorder->add_operation(began_, peer_.process(), path, original_, issued);
+    state_.recorder->add_operation(began_, peer_.process(), path, *counted_, issued);
   if (path == Path::direct && !engine_.counts_direct()) return;
   TrafficCounters& traffic = peer_state().traffic;
-  std::size_t const bytes = original_.target_layout.size();
+  std::size_t const bytes = counted_->target_layout.size();
   config().thread_multiple != 0 ? traffic.add_operation(path, bytes)
                                 : traffic.add_operation_alone(path, bytes);
 }
@@ -149,6 +149,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
   Dispatch remaining(engine_, peer_, original_rest.operation());
   remaining.operation_ = &rest.operation();
   remaining.holds_target_ = holds_target_;
+  remaining.count_as(*this);
   if (cross_memory::process_vm_can_transfer(remaining)) {
     if (auto const issued = cross_memory::transfer(remaining)) {
       remaining.count(Path::cross_memory, *issued);
@@ -166,7 +167,9 @@ std::optional<Issued> Dispatch::execute_remainder() {
   awaited.completion = &completion;
   // A part is done: the rest must not be refused, because the caller would repeat the whole operation.
   awaited.flags = without(awaited.flags, OpFlags::no_lock_wait) | OpFlags::remote_completion;
-  Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
+  Dispatch message(engine_, peer_, awaited);
+  message.count_as(*this);
+  Issued const issued = message.issue_in_stream();
   if (failed(issued.status) || issued.complete) return Issued::ended(issued.status);
   engine_.waits.until(peer_, [&] { return completion.is_done.load(std::memory_order_acquire); });
   return Issued::ended(completion.status);

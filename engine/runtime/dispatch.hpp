@@ -75,6 +75,7 @@ class Dispatch {
         peer_(peer),
         original_(operation),
         operation_(&operation),
+        counted_(&operation),
         began_(state_.recorder != nullptr ? state_.recorder->now() : 0) {}
   Dispatch(Dispatch const&) = delete;
   Dispatch& operator=(Dispatch const&) = delete;
@@ -148,6 +149,11 @@ class Dispatch {
  private:
   std::optional<Issued> issue_resolved_at_once();
   std::optional<Issued> execute_remainder();
+  /// This operation is a part of that of `whole`, and is counted and traced as the whole.
+  void count_as(Dispatch const& whole) noexcept {
+    counted_ = whole.counted_;
+    began_ = whole.began_;
+  }
   std::optional<Issued> try_protocols(Stage stage);
   bool must_use_message();
   Status resolve(RmaOp* operation) const;
@@ -162,7 +168,9 @@ class Dispatch {
   Peer& peer_;
   RmaOp const& original_;
   RmaOp const* operation_;
-  std::uint64_t began_;  ///< if there is a trace
+  /// The operation to be counted and traced: original_, or that of which original_ is a remainder.
+  RmaOp const* counted_;
+  std::uint64_t began_;  ///< if there is a trace: when that operation was issued
   bool holds_target_ = false;
   std::vector<DataRange> unexecuted_;
   Stream* stream_ = nullptr;

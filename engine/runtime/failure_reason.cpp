@@ -53,7 +53,7 @@ std::string EnginePeerMemory::reason(std::uint64_t process, Status status, Targe
   bool const begins_inside = !failed(find_segment(*owner, memory.address, &segment)) &&
                              memory.address - segment.base < segment.length;
   peers_.release(*owner);
-  if (!begins_inside) return text;
+  if (!begins_inside || (status == Status::bad_address && !memory.contiguous)) return text;
   std::string const overrun = overrun_text(segment, memory);
   return overrun.empty() ? text : overrun;
 }

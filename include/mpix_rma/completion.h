@@ -57,8 +57,9 @@ MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank
  * @param request       receives the request, for MPI_Wait, MPI_Test and similar calls
  *
  * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
- * of MPIX_RMA_Icomplete reports a failure that no other request has reported, as MPIX_RMA_Complete does; the
- * request of MPIX_RMA_Icomplete_local reports no failure.
+ * of MPIX_RMA_Icomplete reports a failure that no other request has reported, as MPIX_RMA_Complete does, but
+ * not that of an operation whose request has been freed, which only MPIX_RMA_Complete reports; the request of
+ * MPIX_RMA_Icomplete_local reports no failure.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the
  *         transport class (the rank cannot be reached).

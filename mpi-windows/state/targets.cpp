@@ -49,7 +49,8 @@ void map_memory(Window& window, Target& target) {
   if (!engine::failed(window.engine.peer_memory.view(*target.memory, target.exposure, &view))) {
     view.local += target.offset;
     view.exposure.base += target.offset;
-  } else if (target.rank == window.processes.rank && target.stripes != nullptr) {
+  } else if (target.rank == window.processes.rank && target.stripes != nullptr &&
+             engine::includes(view.exposure.rights, engine::Rights::all)) {
     view.local = window.memory.base;
     view.exposure = {reinterpret_cast<engine::RemoteAddress>(window.memory.base), 0, engine::Rights::all};
     view.owner_generation = &always_there;

@@ -99,6 +99,19 @@ int check_memory(Site const& site, RmwCall const& call, engine::RmaOp const& upd
                address, call.rank, alignment);
 }
 
+/// As verify_communicatable(), for all buffers that the update has.
+int verify_buffers(Site const& site, std::uint64_t set, Target& target, engine::RmaOp const& update,
+                   std::size_t bytes) {
+  constexpr std::uint64_t origin_side = MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;
+  for (std::byte const* const buffer : {update.origin, update.operand2, std::as_const(update.result)}) {
+    if (buffer == nullptr) continue;
+    int const code =
+        verify_communicatable(site, set & origin_side, target, {buffer, bytes}, {update.target, bytes});
+    if (code != MPI_SUCCESS) return code;
+  }
+  return verify_communicatable(site, set & ~origin_side, target, {nullptr, bytes}, {update.target, bytes});
+}
+
 }  // namespace
 
 int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& communicator) {
@@ -130,12 +143,7 @@ int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& com
   Target* const target = communicator.target(call.rank);
   if (target == nullptr) return raise(site, failure(engine::Status::unreachable, {call.rank}));
   if (engine_of_process().is_checking() && bytes != 0) {
-    // Only one buffer is checked; the result takes precedence, because it is written after the update has
-    // taken effect.
-    void const* const origin = call.result != nullptr ? call.result : call.operand;
-    std::uint64_t const side = origin != nullptr ? ~std::uint64_t{0} : ~MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;
-    code =
-        verify_communicatable(site, attributes.set & side, *target, {origin, bytes}, {update.target, bytes});
+    code = verify_buffers(site, attributes.set, *target, update, bytes);
     if (code != MPI_SUCCESS) return code;
   }
   code = submit(site, communicator, *target, update, bytes, attributes.set, request);

@@ -79,15 +79,17 @@ inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, Re
     return false;
   Word operand{};
   Word previous{};
-  if (call.operand != nullptr) std::memcpy(&operand, call.operand, sizeof operand);
   if constexpr (std::is_same_v<Op, MPIX_RMW2_Op>) {
     if (call.op != MPIX_RMW2_COMP_SWAP_E || call.operand == nullptr || call.operand2 == nullptr) return false;
     Word operand2{};
+    std::memcpy(&operand, call.operand, sizeof operand);
     std::memcpy(&operand2, call.operand2, sizeof operand2);
     previous = operand;
     __atomic_compare_exchange_n(word, &previous, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   } else {
-    if (call.op != MPIX_RMW_INC && call.operand == nullptr) return false;
+    bool const reads_operand = call.op == MPIX_RMW_SUM || call.op == MPIX_RMW_SWAP;
+    if (reads_operand && call.operand == nullptr) return false;
+    if (reads_operand) std::memcpy(&operand, call.operand, sizeof operand);
     if (call.op == MPIX_RMW_SUM) {
       previous = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
     } else if (call.op == MPIX_RMW_SWAP) {

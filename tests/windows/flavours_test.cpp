@@ -192,6 +192,26 @@ TEST_F(WindowTest, W1121_02_stands_on_memory_of_every_kind) {
   expect_window_on(other.base() + 64, rank_, size_);
 }
 
+TEST_F(WindowTest, ReadOnlyMemoryIsRefusedToItsOwnProcessToo) {
+  void* const place = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPI_Win_create(place, 4096, 1, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  MPI_Win_lock_all(0, window);
+  for (int const target : {rank_, next_}) {
+    long value = 7;
+    int code = MPI_Put(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, window);
+    if (code == MPI_SUCCESS) code = MPI_Win_flush(target, window);
+    EXPECT_EQ(class_of(code), MPI_ERR_RMA_RANGE) << "rank " << target;
+    EXPECT_EQ(MPI_Get(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_flush(target, window), MPI_SUCCESS);
+    EXPECT_EQ(value, 0);
+  }
+  MPI_Win_unlock_all(window);
+  MPI_Win_free(&window);
+  ::munmap(place, 4096);
+}
+
 TEST_F(WindowTest, MemoryAtReusedAddressIsNew) {
   void* const place = ::mmap(nullptr, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   for (int round = 0; round < 5; ++round) {

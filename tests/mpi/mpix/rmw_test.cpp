@@ -37,6 +37,24 @@ TEST(Rmw, ContendedCountersAreExactAndEachValueIsFetchedOnce) {
   }
 }
 
+TEST(Rmw, IgnoredOperandsAreNotRead) {
+  Memory memory(64);
+  auto* const nowhere = reinterpret_cast<void*>(0x10000);
+  MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_BLOCKING);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    MPI_Aint const address = reinterpret_cast<MPI_Aint>(memory.at(memory.rank(), kind));
+    // The second operation of each kind finds what the first one has cached.
+    for (MPIX_RMW_Op const op : {MPIX_RMW_INC, MPIX_RMW_INC, MPIX_RMW_NO_OP, MPIX_RMW_NO_OP}) {
+      long before = -1;
+      EXPECT_EQ(
+          MPIX_RMA_rmw(op, nowhere, 1, MPI_LONG, &before, memory.rank(), address, nullptr, &world, &chosen),
+          MPI_SUCCESS);
+      EXPECT_GE(before, 0);
+    }
+    EXPECT_EQ(*reinterpret_cast<long*>(memory.own(kind)), 2);
+  }
+}
+
 TEST(Rmw, SwapsPassTokenToExactlyOneRank) {
   Memory memory(64);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
