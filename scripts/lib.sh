@@ -10,10 +10,13 @@ step() {
   shift
   step_number=$((step_number + 1))
   printf '[%d] %s ... ' "$step_number" "$title"
-  local status=0
-  "$@" >> "$log" 2>&1 < /dev/null || status=$?
-  [ "$status" -eq 0 ] || fail_step "$title" "$status"
-  printf 'done (%d s)\n' $((SECONDS - began))
+  if "$@" >> "$log" 2>&1 < /dev/null; then
+    printf 'done (%d s)\n' $((SECONDS - began))
+  else
+    local code=$?
+    printf '[%d] %s ... ' "$step_number" "$title"
+    fail_step "$title" "$code"
+  fi
 }
 
 fail_step() { # title exit-status

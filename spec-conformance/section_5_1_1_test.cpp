@@ -243,10 +243,6 @@ TEST_F(X511, X511_09_updates_of_an_origin_do_not_interleave) {
       ASSERT_TRUE(is_uniform(memory_.own(kind), static_cast<std::size_t>(count))) << "kind " << kind;
       // In any order of the operations, the first one makes two neighbours equal.
       int const value = memory_.own(kind)[0];
-      int sum = 0;
-      int all = 0;
-      for (int r = 0; r < size_; ++r) all += r;
-      MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, world);
       std::vector<int> values(static_cast<std::size_t>(size_));
       MPI_Allgather(&value, 1, MPI_INT, values.data(), 1, MPI_INT, world);
       std::sort(values.begin(), values.end());

@@ -80,6 +80,7 @@ TEST_F(X52, X52_04_complete_covers_everything_issued_before) {
 void flags_follow_data(Memory& memory, int rank_argument) {
   constexpr int rounds = 60;
   constexpr int count = 3000;
+  constexpr int rounds_until_complete = 10;
   int const last = memory.size() - 1;
   for (int pair = 0; pair < Memory::kinds * Memory::kinds; ++pair) {
     int const data_kind = pair / Memory::kinds;
@@ -87,19 +88,22 @@ void flags_follow_data(Memory& memory, int rank_argument) {
     std::memset(memory.own(flag_kind), 0, 64);
     MPI_Barrier(world);
     if (memory.rank() == 0) {
-      // Origins may be read until Complete, so each round until then has its own.
-      std::vector<std::int64_t> data[10];
+      // Each round has its own origins, because a transfer may read them until it is complete.
+      std::vector<std::int64_t> origins[rounds_until_complete];
+      std::int64_t flags[rounds_until_complete];
       for (std::int64_t round = 1; round <= rounds; ++round) {
-        std::vector<std::int64_t>& values = data[round % 10];
-        values.assign(count, round);
+        std::vector<std::int64_t>& data = origins[round % rounds_until_complete];
+        std::int64_t& flag = flags[round % rounds_until_complete];
+        data.assign(count, round);
+        flag = round;
         ASSERT_EQ(
-            transfer(MPIX_RMA_PUT, values.data(), count, MPI_INT64_T, last, memory.at(last, data_kind, 64)),
+            transfer(MPIX_RMA_PUT, data.data(), count, MPI_INT64_T, last, memory.at(last, data_kind, 64)),
             MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Fence(&world, rank_argument), MPI_SUCCESS);
-        ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 1, MPI_INT64_T, last, memory.at(last, flag_kind)),
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, &flag, 1, MPI_INT64_T, last, memory.at(last, flag_kind)),
                   MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Fence(&world, rank_argument), MPI_SUCCESS);
-        if (round % 10 == 0) ASSERT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
+        if (round % rounds_until_complete == 0) ASSERT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
       }
     }
     if (memory.rank() == last) {

@@ -50,7 +50,7 @@ void map_memory(Window& window, Target& target) {
     view.local += target.offset;
     view.exposure.base += target.offset;
   } else if (target.rank == window.processes.rank && target.stripes != nullptr &&
-             engine::includes(view.exposure.rights, engine::Rights::all)) {
+             !engine::includes(view.exposure.rights, engine::Rights::unwritable)) {
     view.local = window.memory.base;
     view.exposure = {reinterpret_cast<engine::RemoteAddress>(window.memory.base), 0, engine::Rights::all};
     view.owner_generation = &always_there;

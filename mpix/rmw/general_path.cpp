@@ -103,7 +103,8 @@ int check_memory(Site const& site, RmwCall const& call, engine::RmaOp const& upd
 int verify_buffers(Site const& site, std::uint64_t set, Target& target, engine::RmaOp const& update,
                    std::size_t bytes) {
   constexpr std::uint64_t origin_side = MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;
-  for (std::byte const* const buffer : {update.origin, update.operand2, std::as_const(update.result)}) {
+  std::byte const* const buffers[] = {update.origin, update.operand2, update.result};
+  for (std::byte const* const buffer : buffers) {
     if (buffer == nullptr) continue;
     int const code =
         verify_communicatable(site, set & origin_side, target, {buffer, bytes}, {update.target, bytes});

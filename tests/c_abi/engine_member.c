@@ -49,7 +49,7 @@ static void signal_completion(struct mpix_engine_completion* self, int status, s
   __atomic_store_n(&waiting->is_complete, 1, __ATOMIC_RELEASE);
 }
 
-static int is_told(void* waiting) {
+static int is_signalled(void* waiting) {
   return __atomic_load_n(&((struct waiting*)waiting)->is_complete, __ATOMIC_ACQUIRE);
 }
 
@@ -96,7 +96,7 @@ static void run(const struct job* job, mpix_engine_peer_t* peer, int get,
   transfer.completion = &waiting.completion;
   REQUIRE((get ? mpix_engine_get : mpix_engine_put)(job->engine, peer, &transfer, &issued) == MPIX_ENGINE_OK);
   if (!issued.complete) {
-    mpix_engine_wait_until(job->engine, is_told, &waiting);
+    mpix_engine_wait_until(job->engine, is_signalled, &waiting);
     REQUIRE(waiting.status == MPIX_ENGINE_OK);
   }
 }
@@ -168,7 +168,7 @@ static void count_with_lock(const struct job* job, mpix_engine_peer_t* peer, uin
     struct mpix_engine_issued issued;
     REQUIRE(mpix_engine_lock(job->engine, peer, &request, &issued) == MPIX_ENGINE_OK);
     if (!issued.complete) {
-      mpix_engine_wait_until(job->engine, is_told, &waiting);
+      mpix_engine_wait_until(job->engine, is_signalled, &waiting);
       REQUIRE(waiting.status == MPIX_ENGINE_OK);
     }
     uint64_t value;
@@ -206,14 +206,14 @@ static void update(const struct job* job, mpix_engine_peer_t* peer, uint64_t bas
     sum.completion = &added.completion;
     REQUIRE(mpix_engine_issue_update(job->engine, peer, &count, &issued) == MPIX_ENGINE_OK);
     if (!issued.complete) {
-      mpix_engine_wait_until(job->engine, is_told, &counted);
+      mpix_engine_wait_until(job->engine, is_signalled, &counted);
       REQUIRE(counted.status == MPIX_ENGINE_OK);
     }
     REQUIRE(i == 0 || before > last);
     last = before;
     REQUIRE(mpix_engine_issue_update(job->engine, peer, &sum, &issued) == MPIX_ENGINE_OK);
     if (!issued.complete) {
-      mpix_engine_wait_until(job->engine, is_told, &added);
+      mpix_engine_wait_until(job->engine, is_signalled, &added);
       REQUIRE(added.status == MPIX_ENGINE_OK);
     }
   }
@@ -261,14 +261,14 @@ static void work(const struct job* job, struct memory* memory) {
   exchange(job, peer, place_of(job, "memory", next));
   struct waiting arrival = {.completion.done = signal_completion};
   REQUIRE(mpix_engine_watch(job->engine, &memory->arrived, 3, &arrival.completion) == MPIX_ENGINE_OK);
-  mpix_engine_wait_until(job->engine, is_told, &arrival);
+  mpix_engine_wait_until(job->engine, is_signalled, &arrival);
   REQUIRE(arrival.status == MPIX_ENGINE_OK);
   check_memory(memory, before);
   check_errors(job, peer);
-  struct mpix_engine_traffic all = {{0}, {0}, 0, 0}, batched;
+  struct mpix_engine_traffic all = {{0}, {0}, 0, 0}, with_next;
   mpix_engine_read_traffic(job->engine, &all);
-  mpix_engine_read_traffic_with(job->engine, next, &batched);
-  REQUIRE(memcmp(all.operations, batched.operations, sizeof(all.operations)) == 0);
+  mpix_engine_read_traffic_with(job->engine, next, &with_next);
+  REQUIRE(memcmp(all.operations, with_next.operations, sizeof(all.operations)) == 0);
   count_with_lock(job, mpix_engine_find_peer(job->engine, 1),
                   place_of(job, "memory", 1) + offsetof(struct memory, guarded));
   update(job, mpix_engine_find_peer(job->engine, 1), place_of(job, "memory", 1));

@@ -23,7 +23,7 @@ static const char* const expected[2] = {
 static int check(const char* file, const char* wanted) {
   char found[1024] = "";
   FILE* const stream = fopen(file, "r");
-  if (stream == NULL) return *wanted == '\0' ? 0 : 1;
+  if (stream == NULL) return 1;
   found[fread(found, 1, sizeof found - 1, stream)] = '\0';
   fclose(stream);
   if (strcmp(found, wanted) == 0) return 0;
@@ -53,17 +53,17 @@ static void operate(int rank) {
 
 int main(int argc, char** argv) {
   char directory[] = "statistics_XXXXXX";
-  char name[64], file[64];
+  char file[64];
   int rank = 0;
   const char* const where = argc > 1 ? argv[1] : "nowhere";
   if (mkdtemp(directory) == NULL) return 2;
-  snprintf(name, sizeof name, "%s/table.%%r", directory);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  snprintf(file, sizeof file, "%s/table.%d", directory, rank);
+  snprintf(file, sizeof file, "table.%d", rank);
+  if (chdir(directory) != 0) return 2;
   /* Read when the library is set up, at its first call. */
   setenv("MPIX_RMA_STATISTICS",
-         strcmp(where, "file") == 0     ? name
+         strcmp(where, "file") == 0     ? "table.%r"
          : strcmp(where, "stderr") == 0 ? "1"
                                         : "0",
          1);
@@ -76,6 +76,6 @@ int main(int argc, char** argv) {
   MPI_Finalize();
   const int failed = check(file, strcmp(where, "nowhere") == 0 ? "" : expected[rank]);
   unlink(file);
-  rmdir(directory);
-  return failed;
+  /* A file of another name, such as "0", keeps the directory. */
+  return chdir("..") != 0 || rmdir(directory) != 0 || failed;
 }

@@ -179,9 +179,9 @@ TEST_F(CallbackAttacks, HandlersMayFreeTheCommunicator) {
   }
 }
 
-int copies = 0;
+int callbacks = 0;
 int calling_delete(MPI_Comm comm, int, void* value, void*) {
-  ++copies;
+  ++callbacks;
   // The communicator still works.
   long one = 3;
   int const code =
@@ -195,7 +195,7 @@ int calling_delete(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 int calling_copy(MPI_Comm comm, int, void*, void* in, void* out, int* flag) {
-  ++copies;
+  ++callbacks;
   long one = 5;
   EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &one, 1, MPI_LONG, 0, in, 1, MPI_LONG, nullptr, &comm, nullptr),
             MPI_SUCCESS);
@@ -208,7 +208,7 @@ int calling_copy(MPI_Comm comm, int, void*, void* in, void* out, int* flag) {
 TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
   int keyval = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(&calling_copy, &calling_delete, &keyval, nullptr);
-  copies = 0;  // a run may repeat the test
+  callbacks = 0;  // a run may repeat the test
   constexpr int rounds = 20;
   for (bool const used_before : {false, true}) {
     for (int i = 0; i < rounds; ++i) {
@@ -244,7 +244,7 @@ TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
     }
   }
   MPI_Comm_free_keyval(&keyval);
-  EXPECT_EQ(copies, 2 * rounds * 3);
+  EXPECT_EQ(callbacks, 2 * rounds * 3);
 }
 
 /// A library attaches memory to a communicator and frees it in its delete callback.
@@ -293,6 +293,7 @@ TEST_F(CallbackAttacks, OperationsCompleteDespiteSignals) {
   struct sigaction action {};
   struct sigaction before {};
   action.sa_handler = &count_alarm;  // without SA_RESTART
+  alarms.store(0);
   sigaction(SIGALRM, &action, &before);
   itimerval const often{{0, 100}, {0, 100}};
   unsigned const rest = alarm(0);
@@ -328,8 +329,8 @@ TEST_F(CallbackAttacks, OperationsCompleteDespiteSignals) {
   itimerval const never{};
   setitimer(ITIMER_REAL, &never, nullptr);
   sigaction(SIGALRM, &before, nullptr);
-  EXPECT_GT(alarms.load(), 0);
   alarm(rest);
+  EXPECT_GT(alarms.load(), 0);
   MPI_Barrier(world);
 }
 

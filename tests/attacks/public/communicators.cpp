@@ -112,20 +112,18 @@ TEST_F(CommunicatorAttacks, ThreadsOperateDuringCommunicatorCreationAndFree) {
 /// Communicators are freed with operations in flight.
 TEST_F(CommunicatorAttacks, CommunicatorsMayBeFreedWithOperationsInFlight) {
   constexpr int n = 256;
-  constexpr int rounds = 20;
-  // No call completes what was issued on a freed communicator: the origins outlive MPI_Finalize.
-  static long origins[Memory::kinds][rounds][n];
-  Memory memory(n * sizeof(long));
+  // Operations without a request complete by MPI_Finalize: both sides' memory stays until then, and the
+  // origin does not change.
+  static std::vector<long> values(n, 1000);
+  static Memory const& memory = *new Memory(n * sizeof(long));
   int const right = (rank_ + 1) % size_;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
-    for (int round = 0; round < rounds; ++round) {
-      long* const values = origins[kind][round];
+    for (int round = 0; round < 20; ++round) {
       MPI_Comm comm = MPI_COMM_NULL;
       MPI_Comm_dup(world, &comm);
       MPI_Request requests[4];
       for (int i = 0; i < n; ++i) {
-        values[i] = 1000 * round + i;
-        int const code = MPIX_RMA_xfer(i % 3 == 2 ? MPIX_RMA_ACCUMULATE : MPIX_RMA_PUT, &values[i], 1,
+        int const code = MPIX_RMA_xfer(i % 3 == 2 ? MPIX_RMA_ACCUMULATE : MPIX_RMA_PUT, values.data() + i, 1,
                                        MPI_LONG, right, memory.at(right, kind, 8 * i), 1, MPI_LONG,
                                        i < 4 ? &requests[i] : nullptr, &comm, nullptr);
         ASSERT_EQ(code, MPI_SUCCESS) << text_of(code);
