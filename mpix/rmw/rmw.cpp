@@ -80,9 +80,10 @@ inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, Re
   Word operand{};
   Word previous{};
   if constexpr (std::is_same_v<Op, MPIX_RMW2_Op>) {
+    if (call.operand != nullptr)
+      std::memcpy(&operand, call.operand, sizeof operand);  // every operation reads it
     if (call.op != MPIX_RMW2_COMP_SWAP_E || call.operand == nullptr || call.operand2 == nullptr) return false;
     Word operand2{};
-    std::memcpy(&operand, call.operand, sizeof operand);
     std::memcpy(&operand2, call.operand2, sizeof operand2);
     previous = operand;
     __atomic_compare_exchange_n(word, &previous, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
