@@ -15,7 +15,7 @@ inline constexpr std::size_t path_count = 5;
 /// Traffic between this process and one other process, or all others.
 struct Traffic {
   std::array<std::uint64_t, path_count> operations{};  ///< operations of this process, by Path
-  std::array<std::uint64_t, path_count> bytes{};       ///< bytes moved, by Path
+  std::array<std::uint64_t, path_count> bytes{};       ///< of their data, by Path
   std::uint64_t messages_sent = 0;                     ///< requests of this process
   std::uint64_t messages_executed = 0;                 ///< requests of others that this process has executed
 

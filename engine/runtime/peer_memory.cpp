@@ -92,7 +92,11 @@ std::byte* EnginePeerMemory::map(Peer& peer, RemoteAddress address, std::size_t 
 }
 
 Status EnginePeerMemory::view(Peer& peer, ExposureId id, ExposedView* view) {
-  if (!peer.state().shares_memory || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
+  if (!peer.state().shares_memory) return Status::unsupported;
+  if (!state_.may_use(MPIX_ENGINE_PATH_DIRECT)) {
+    (void)peer.state().segments->find(id, &view->exposure);
+    return Status::unsupported;
+  }
   order_.wait_for_deferred_access(peer);
   return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
 }

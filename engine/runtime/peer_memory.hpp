@@ -43,7 +43,7 @@ class MPIX_ENGINE_API EnginePeerMemory {
   /// one segment.
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
   /// Maps an exposure of a peer on this host. stale_exposure: it does not exist; unsupported: not accessible
-  /// by load and store; then view->exposure is set if the path direct may be used.
+  /// by load and store; then view->exposure is set if the exposure exists.
   Status view(Peer& peer, ExposureId id, ExposedView* view);
   /// Unmaps regions that their owners have freed. Local; called when a group frees memory.
   void drop_stale_mappings();

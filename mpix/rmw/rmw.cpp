@@ -64,7 +64,7 @@ struct Operands {
 /// What an update does if direct access is guarded.
 enum class Guard {
   refuse,  ///< returns false
-  ignore   ///< the caller has waited, or records the update
+  ignore   ///< the caller has found it unguarded, or records the update
 };
 
 /// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible, or

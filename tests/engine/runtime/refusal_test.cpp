@@ -268,11 +268,13 @@ TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
       put.origin_layout = Layout::contiguous(put.target_layout.size());
       put.flags = OpFlags::atomic;
       permitted = 1;
+      before_refusal = [&] { values[0] = -1; };  // moved by the permitted call: a repeated put would show it
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
-      std::uint64_t const sent =
-          rank.engine().traffic.statistics().traffic.bytes[static_cast<std::size_t>(Path::message)];
-      EXPECT_GT(sent, 0u);
-      EXPECT_LT(sent, put.target_layout.size());
+      EXPECT_EQ(values[0], -1);
+      // Counted as one operation, by the protocol that has finished it.
+      Traffic const traffic = rank.engine().traffic.statistics().traffic;
+      EXPECT_EQ(traffic.operations_by(Path::message), 1u);
+      EXPECT_EQ(traffic.bytes[static_cast<std::size_t>(Path::message)], put.target_layout.size());
     }
     rank.barrier();
     if (rank.rank() == 1) {
