@@ -61,7 +61,7 @@ struct Operands {
   void* result;
 };
 
-/// What an update does if direct access is guarded.
+/// The behaviour of an update if direct access is guarded.
 enum class Guard {
   refuse,  ///< returns false
   ignore   ///< the caller has found it unguarded, or records the update
