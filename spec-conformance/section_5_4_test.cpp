@@ -99,6 +99,30 @@ TEST_F(X54, X54_03_any_virtual_memory_can_be_communicated_from_and_to) {
   }
 }
 
+/// With osc_mpix_check, each buffer that an update of `word` uses must be communicatable. `allocated` is an
+/// array of 8.
+void expect_checked_buffers(int target, void* word, long* allocated) {
+  long on_stack[3] = {1, 1, 1};
+  MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_BLOCKING);
+  auto const address = reinterpret_cast<MPI_Aint>(word);
+  auto const update = [&](MPIX_RMW_Op op, void const* operand, void* result) {
+    return class_of(
+        MPIX_RMA_rmw(op, operand, 1, MPI_LONG, result, target, address, nullptr, &world, &chosen));
+  };
+  auto const swap = [&](void const* operand, void const* operand2, void* result) {
+    return class_of(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, operand, 1, MPI_LONG, operand2, result, target,
+                                  address, nullptr, &world, &chosen));
+  };
+  EXPECT_EQ(update(MPIX_RMW_SUM, &allocated[1], &allocated[2]), MPI_SUCCESS);
+  EXPECT_EQ(update(MPIX_RMW_INC, &on_stack[0], &allocated[2]), MPI_SUCCESS);  // ignores the operand
+  EXPECT_EQ(update(MPIX_RMW_SUM, &on_stack[0], &allocated[2]), MPI_ERR_BUFFER);
+  EXPECT_EQ(update(MPIX_RMW_SUM, &allocated[1], &on_stack[0]), MPI_ERR_BUFFER);
+  EXPECT_EQ(swap(&allocated[1], &allocated[3], &allocated[2]), MPI_SUCCESS);
+  EXPECT_EQ(swap(&on_stack[0], &allocated[3], &allocated[2]), MPI_ERR_BUFFER);
+  EXPECT_EQ(swap(&allocated[1], &on_stack[1], &allocated[2]), MPI_ERR_BUFFER);
+  EXPECT_EQ(swap(&allocated[1], &allocated[3], &on_stack[2]), MPI_ERR_BUFFER);
+}
+
 TEST_F(X54, X54_04_communicatable_memory_is_asserted_per_side) {
   ErrorsReturn const returned(world);
   fill(0);
@@ -133,6 +157,7 @@ TEST_F(X54, X54_04_communicatable_memory_is_asserted_per_side) {
     for (long& half : halves) ASSERT_EQ(rma_register(&half, sizeof half), MPI_SUCCESS);
     EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, halves, 2, MPI_LONG, next_, there(0), both)), MPI_ERR_BUFFER);
     for (long& half : halves) ASSERT_EQ(rma_deregister(&half, sizeof half), MPI_SUCCESS);
+    expect_checked_buffers(next_, there(0, 8), allocated);
     EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(own<long>(0), 9);

@@ -167,9 +167,9 @@ std::optional<Issued> Dispatch::execute_remainder() {
   awaited.completion = &completion;
   // A part is done: the rest must not be refused, because the caller would repeat the whole operation.
   awaited.flags = without(awaited.flags, OpFlags::no_lock_wait) | OpFlags::remote_completion;
-  Dispatch message(engine_, peer_, awaited);
-  message.count_as(*this);
-  Issued const issued = message.issue_in_stream();
+  Dispatch in_stream(engine_, peer_, awaited);
+  in_stream.count_as(*this);
+  Issued const issued = in_stream.issue_in_stream();
   if (failed(issued.status) || issued.complete) return Issued::ended(issued.status);
   engine_.waits.until(peer_, [&] { return completion.is_done.load(std::memory_order_acquire); });
   return Issued::ended(completion.status);

@@ -68,7 +68,7 @@ enum class Guard {
 };
 
 /// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible, or
-/// if the access is guarded and may not be.
+/// if the access is guarded and `guard` is Guard::refuse.
 template <Guard guard, typename Word, typename Op>
 inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
   if (address % sizeof(Word) != 0) return false;

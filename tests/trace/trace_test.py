@@ -117,6 +117,9 @@ def draw(tool, directory, operations):
             sys.exit(f"{page} does not show {count} operations by {protocol}")
     if "http" in text.replace("http://www.w3.org/2000/svg", ""):
         sys.exit(f"{page} refers to other files")
+    refused = subprocess.run([tool, "timeline", directory / "trace", "-o", directory / "missing" / "page.html"],
+                             capture_output=True, text=True)
+    expect((refused.returncode, len(refused.stderr.splitlines())), (1, 1), "status and lines for a missing directory")
 
 
 def check_complete(directory, trace, threads):
