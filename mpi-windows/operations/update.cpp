@@ -197,24 +197,24 @@ Updated try_contiguous(Window& window, UpdateCall const& call) noexcept {
   return done ? Updated{target, bytes} : Updated{};
 }
 
-/// While a trace is written, calls `attempt` and records the update. `attempt` executes an update by load and
-/// store, and returns an Updated. Returns false if nothing was done.
-template <typename Attempt>
-inline bool try_traced(Window& window, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
+/// While a trace is written, calls `attempt` and records the update as `op()`. `attempt` executes an update
+/// by load and store, and returns an Updated. Returns false if nothing was done.
+template <typename Attempt, typename Op>
+inline bool try_traced(Window& window, Attempt attempt, Op op) noexcept {
   engine::Recorder* const recorder = window.engine.direct_recorder();
   if (recorder == nullptr) [[likely]]
     return false;
   std::uint64_t const began = recorder->now();
   Updated const updated = attempt();
   if (!updated) return false;
-  recorder->add_direct(began, updated.target->memory->process(), engine::traced_update(operation, fetch),
-                       updated.bytes);
+  recorder->add_direct(began, updated.target->memory->process(), op(), updated.bytes);
   return true;
 }
 
 __attribute__((noinline)) bool try_contiguous_traced(Window& window, UpdateCall const& call) noexcept {
-  return try_traced(window, call.operation, Fetch{call.result != nullptr},
-                    [&] { return try_contiguous<Lookup::traced>(window, call); });
+  return try_traced(
+      window, [&] { return try_contiguous<Lookup::traced>(window, call); },
+      [&] { return engine::traced_update(call.operation, Fetch{call.result != nullptr}); });
 }
 
 /// Describes `buffer`, which must have as many bytes as the target. Returns an error class.
@@ -282,9 +282,10 @@ __attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count
                                                    mpix_window_t* window) noexcept {
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
-  if (alike && try_traced(state, operation, Fetch::no, [&] {
-        return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
-      })) [[unlikely]]
+  auto const attempt = [&] {
+    return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
+  };
+  if (alike && try_traced(state, attempt, [] { return engine::TracedOp::accumulate; })) [[unlikely]]
     return MPI_SUCCESS;
   mpix_window_buffer const from{const_cast<void*>(origin), origin_count, origin_type};
   mpix_window_place const place{rank, disp, count, type};
@@ -295,9 +296,10 @@ __attribute__((noinline)) int fetch_slow_path(void const* operand, void const* o
                                               MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
                                               mpix_window_t* window) noexcept {
   auto& state = *static_cast<Window*>(window);
-  if (try_traced(state, operation, Fetch::yes, [&] {
-        return try_fetch<Lookup::traced>(state, operation, operand, operand2, result, rank, disp, type);
-      })) [[unlikely]]
+  auto const attempt = [&] {
+    return try_fetch<Lookup::traced>(state, operation, operand, operand2, result, rank, disp, type);
+  };
+  if (try_traced(state, attempt, [&] { return engine::traced_update(operation, Fetch::yes); })) [[unlikely]]
     return MPI_SUCCESS;
   mpix_window_buffer const from{const_cast<void*>(operand), 1, type};
   mpix_window_buffer const to{result, 1, type};
