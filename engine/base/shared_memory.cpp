@@ -40,7 +40,7 @@ Mapping Mapping::read_only(FileDescriptor const& fd, std::size_t length) noexcep
   return make(fd, length, PROT_READ, MAP_NORESERVE, 0);
 }
 
-Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length, std::size_t alignment) noexcept {
+Mapping Mapping::of_huge_pages(FileDescriptor const& fd, std::size_t length, std::size_t alignment) noexcept {
   return make(fd, length, PROT_READ | PROT_WRITE, 0, alignment);
 }
 

@@ -60,7 +60,8 @@ class Mapping {
 
   /// As of(), for a file of create_shared_huge(): the system reserves the huge pages for the mapping, so that
   /// the first access cannot fail.
-  static Mapping reserved(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
+  static Mapping of_huge_pages(FileDescriptor const& fd, std::size_t length,
+                               std::size_t alignment = 0) noexcept;
 
   /// Requests transparent huge pages, as far as they fit into [offset, offset + length); a hint.
   void advise_huge_pages(std::size_t offset, std::size_t length) const noexcept;

@@ -92,7 +92,7 @@ Status SegmentTable::map_region(std::size_t bytes, AllocationHints const& hints,
   if (huge_pages) {
     bytes = round_up(bytes, huge_page_bytes);
     if (!failed(create_shared_huge("mpix-region", bytes, &region->fd)))
-      region->mapping = Mapping::reserved(region->fd, bytes);
+      region->mapping = Mapping::of_huge_pages(region->fd, bytes);
     region->set_aside = static_cast<bool>(region->mapping);
     log_.write(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
                bytes);

@@ -27,7 +27,7 @@ bool MessageStream::is_complete_locally(std::uint64_t sequence) const noexcept {
   return true;
 }
 
-bool MessageStream::has_credit() const noexcept {
+bool MessageStream::may_send() const noexcept {
   if (suspended) return false;
   return newest_sent - std::min(newest_sent, executed.load(std::memory_order_relaxed)) < max_in_flight &&
          credit.permits_another();

@@ -85,7 +85,7 @@ struct MessageStream {
   bool is_complete_locally(std::uint64_t sequence) const noexcept;
   /// Whether one more message may be sent: the stream is not suspended, and the credit and the number of
   /// messages in flight permit it. Further operations are queued here instead of in UCX.
-  bool has_credit() const noexcept;
+  bool may_send() const noexcept;
   /// Whether an acknowledgement is certain to arrive.
   bool is_busy() const noexcept {
     return !newest_has_delayed_ack && executed.load(std::memory_order_relaxed) < newest_sent;

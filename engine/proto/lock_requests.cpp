@@ -44,7 +44,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
                                                       std::uint32_t context, LockSend send) {
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageStream& stream = peer.state().messages;
-  if (stream.unsent != nullptr || !stream.has_credit()) return std::nullopt;
+  if (stream.unsent != nullptr || !stream.may_send()) return std::nullopt;
   MessageOperation operation =
       lock_message(peer, wire::RequestKind::lock_request, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::lock_request_kind(request));
@@ -63,7 +63,7 @@ bool LockRequests::must_not_follow_lock(Peer& peer, Layout const& target, OpFlag
   MessageStream const& stream = peer.state().messages;
   if (!stream.may_wait_for_lock() || stream.broken) return false;
   return streams_.may_need_messages(target) || has(op_flags, OpFlags::atomic) || stream.unsent != nullptr ||
-         !stream.has_credit();
+         !stream.may_send();
 }
 
 Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
@@ -73,7 +73,7 @@ Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire:
   operation.header.operation = static_cast<std::uint8_t>(kind);
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;
-  bool const at_once = stream.unsent == nullptr && stream.has_credit();
+  bool const at_once = stream.unsent == nullptr && stream.may_send();
   // Send the release in the batch with its predecessors, whose acknowledgement covers it.
   operation.may_batch = at_once && stream.has_open_batch();
   if (operation.may_batch) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);

@@ -22,12 +22,12 @@ Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   entry.first_sequence = entry.next_sequence = entry.last_sequence - fragments + 1;
   std::uint64_t const last = entry.last_sequence;
   tracked_.add_detached(entry);  // `unfinished` is in issue order and ends with unsent operations
-  send_all(entry);
+  send_out_of_band(entry);
   return {Status::ok, false, last};
 }
 
 /// Sends all messages of the entry ahead of unsent ones, which keep their earlier positions.
-void OperationStreams::send_all(Outstanding& entry) {
+void OperationStreams::send_out_of_band(Outstanding& entry) {
   Peer& peer = *entry.peer;
   MessageStream& stream = peer.state().messages;
   if (stream.has_open_batch()) sender_.send_batch(peer);

@@ -38,7 +38,7 @@ std::uint64_t OperationStreams::continue_run(Peer& peer, RunOperation const& ope
   auto& records = stream.batch->records;
   wire::RequestHeader const& last = records.last();
   if (last.sequence != peer.newest() || !is_alike(last, operation)) return 0;
-  if (!stream.has_credit() || is_full(peer)) return 0;
+  if (!stream.may_send() || is_full(peer)) return 0;
   bool const in_order = has(operation.flags, OpFlags::ordered | OpFlags::overlap_ordered);
   std::uint64_t const after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   bool const chained = after == last.sequence;

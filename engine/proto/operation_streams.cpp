@@ -105,8 +105,7 @@ bool OperationStreams::may_be_untracked(Peer& peer, MessageOperation const& oper
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.completes_when_executed);
   if (awaited || operation.total >= borrow_bytes || stream.unsent != nullptr) return false;
-  return stream.has_credit() &&
-         count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
+  return stream.may_send() && count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
 }
 
 FragmentLimits OperationStreams::limits_for(MessageOperation const& operation) const noexcept {
@@ -128,7 +127,7 @@ void OperationStreams::advance(Peer& peer) {
     Outstanding& entry = *stream.unsent;
     if (entry.lock == LockState::requested) return;
     while (!entry.sent_completely()) {
-      if (!stream.has_credit() || !may_start(entry)) return;
+      if (!stream.may_send() || !may_start(entry)) return;
       if (!entry.started() && !entry.stripe_lock.acquire()) {
         stalled_.push_back(&peer);
         return;
@@ -234,7 +233,7 @@ Outstanding* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
 void OperationStreams::query_key(Peer& peer, KeyQuery const& question) {
   MessageStream const& stream = peer.state().messages;
   // Queued behind the lock, the question would delay answers to the peer.
-  bool const at_once = stream.unsent == nullptr && stream.has_credit();
+  bool const at_once = stream.unsent == nullptr && stream.may_send();
   if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.ensure_session(peer))) return;
   NetworkState& state = peer.state().make_network();
   state.asked = question;

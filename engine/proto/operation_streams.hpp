@@ -101,7 +101,7 @@ class OperationStreams {
 
   Issued start_message(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                        UniqueStripeLock stripe_lock);
-  void send_all(Outstanding& entry);
+  void send_out_of_band(Outstanding& entry);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                       std::uint64_t messages);
   Outstanding& queue_query(Peer& peer, KeyQuery const& question);

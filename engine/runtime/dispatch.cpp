@@ -30,7 +30,7 @@ Dispatch::Range Dispatch::target() const noexcept {
           static_cast<std::size_t>(extent.end - extent.begin)};
 }
 
-Status Dispatch::find_segment() const {
+Status Dispatch::check_segment() const {
   auto const [begin, bytes] = target();
   RemoteSegments::Found found;
   if (!peer_state().segments->find(begin, &found)) return Status::bad_address;

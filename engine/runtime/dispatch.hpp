@@ -124,7 +124,7 @@ class Dispatch {
   }
   /// Whether a segment contains the target's memory: ok; bad_address if none contains the first byte; overrun
   /// if the segment ends before the memory does.
-  Status find_segment() const;
+  Status check_segment() const;
   /// Executes requests in this process's ring while this process waits for an answer in another one's ring.
   void serve_ring() { state_.channels.take_from_ring(); }
   /// The ranges that are left of a partly executed operation. A protocol that adds ranges returns nullopt;

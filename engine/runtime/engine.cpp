@@ -68,7 +68,7 @@ Engine::UnreportedFailures Engine::complete_everything() {
   return found;
 }
 
-void Engine::between_messages(std::function<void()> const& body) {
+void Engine::between_sends(std::function<void()> const& body) {
   std::lock_guard const held(state_->channels);
   body();
 }

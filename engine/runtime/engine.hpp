@@ -91,7 +91,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Calls `body` while no thread of this process is sending a message. A process that is killed while it
   /// sends may block all messages of its host to the receiver in UCX's shared memory; so tests end processes
   /// in `body`.
-  void between_messages(std::function<void()> const& body);
+  void between_sends(std::function<void()> const& body);
 
   /// Makes every operation call issue(): Peer::translate returns nullptr from here on. Must be called before
   /// the first operation; otherwise some operations still bypass issue().

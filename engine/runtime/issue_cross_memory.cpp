@@ -23,7 +23,7 @@ bool may_be_repeated(Dispatch const& dispatch) noexcept {
 bool is_freed(Dispatch const& dispatch) {
   if (dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;  // the direct protocol has looked it up
   auto const [begin, bytes] = dispatch.target();
-  return dispatch.peer_state().segments->in_region(begin, begin + bytes) && failed(dispatch.find_segment());
+  return dispatch.peer_state().segments->in_region(begin, begin + bytes) && failed(dispatch.check_segment());
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ std::optional<Issued> cross_memory::transfer(Dispatch& dispatch) {
   std::size_t done = 0;
   Status status =
       execute_across(operation, dispatch.peer_state().location.pid, cross_memory_call_bytes, &done);
-  if (status == Status::bad_address && dispatch.find_segment() == Status::overrun) status = Status::overrun;
+  if (status == Status::bad_address && dispatch.check_segment() == Status::overrun) status = Status::overrun;
   if (status != Status::unsupported) return Issued::ended(status);
   // The kernel has begun to deny access.
   dispatch.peer_state().cross_memory.store(false, std::memory_order_relaxed);

@@ -115,15 +115,15 @@ struct Origin {
   ucp_ep_h endpoint = nullptr;               ///< null until the connection is opened, and after a disconnect
   std::uint64_t executed = 0;                ///< every request up to here is executed
   std::size_t buffered_bytes = 0;            ///< memory of buffered requests and of entries of OutOfOrder
-  std::uint64_t messages = 0;                ///< requests executed or rejected
+  std::uint64_t processed_requests = 0;      ///< requests executed or rejected
   std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed, rejected or answered busy
   std::uint64_t acknowledged = 0;            ///< the part of `executed` that was reported to the origin
   std::uint64_t reported_cost = 0;           ///< the part of `processed_cost` that was reported to the origin
   std::size_t unsent_replies = 0;            ///< number of unsent replies to it
   std::size_t waiting_bytes = 0;             ///< payload bytes of those without a message of their own
   std::shared_ptr<MessageAccount> unsent{};  ///< account of its unsent answers; null: unbounded
-  bool has_unsent_replies = false;  ///< earlier replies must be sent before another request is executed
-  std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
+  bool waits_until_sent = false;  ///< earlier replies must be sent before another request is executed
+  std::uint64_t last_use = 0;     ///< as Connections::note_use, when something was sent to it
   bool acknowledgement_due = false;
 
   bool has_seen(std::uint64_t sequence) const {

@@ -34,7 +34,7 @@ bool OriginTable::add(std::unique_ptr<Origin> origin) {
 
 void OriginTable::remove(Origin& origin) {
   std::uint64_t const process = origin.process;
-  gone_.add(process, origin.incarnation, origin.messages);
+  gone_.add(process, origin.incarnation, origin.processed_requests);
   ended_.add(origin.session.request);
   sessions_.erase(origin.session.request);
   origins_.erase(process);
@@ -57,7 +57,7 @@ std::uint64_t OriginTable::last_use(std::uint64_t process) const noexcept {
 
 std::uint64_t OriginTable::messages_of(std::uint64_t process) const noexcept {
   Origin const* const origin = find(process);
-  return gone_.messages_of(process) + (origin != nullptr ? origin->messages : 0);
+  return gone_.messages_of(process) + (origin != nullptr ? origin->processed_requests : 0);
 }
 
 }  // namespace mpixrma::engine

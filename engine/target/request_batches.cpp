@@ -97,7 +97,7 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
       if (run.is_chained() && done != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
       request.header.address = found.base + address;
       request.data = {data, run.shape().data_bytes()};
-      if (!hold_for_element(request)) return false;
+      if (!acquire_element_stripes(request)) return false;
       parts_.memory.execute_unguarded(request);
       done = done + 1;
       return true;
@@ -117,7 +117,7 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
 }
 
 /// Acquires the stripes of an update, if it needs some. Returns false if they are not free.
-bool RequestBatches::hold_for_element(wire::CheckedRequest const& request) noexcept {
+bool RequestBatches::acquire_element_stripes(wire::CheckedRequest const& request) noexcept {
   if ((request.header.flags & wire::flag_elements) == 0) return true;
   StripeSets const stripes = parts_.stripes.required_by(request);
   if (stripes.empty() || parts_.stripes.covers(stripes)) return true;

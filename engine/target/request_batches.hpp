@@ -44,7 +44,7 @@ class RequestBatches {
   char const* take_records(Origin& origin, std::span<std::byte const> records);
   void take_run(Origin& origin, wire::RequestRun run);
   std::size_t execute_together(Origin& origin, wire::RequestRun const& run);
-  bool hold_for_element(wire::CheckedRequest const& request) noexcept;
+  bool acquire_element_stripes(wire::CheckedRequest const& request) noexcept;
 
   Parts parts_;
 };

@@ -130,7 +130,7 @@ void RequestStreams::execute_unblocked(Origin& origin) {
 
 void RequestStreams::retry_unanswered() {
   for (Origin* const origin : parts_.unsent.take_waiting()) {
-    origin->has_unsent_replies = false;
+    origin->waits_until_sent = false;
     execute_waiting(*origin);
   }
 }

@@ -30,13 +30,13 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
   return extent;
 }
 
-/// Whether the range has at most `few_pages` more pages than the request has pieces.
+/// Whether the range has at most `extra_pages` more pages than the request has pieces.
 bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t page = 4096;
-  constexpr std::uint64_t few_pages = 8;
+  constexpr std::uint64_t extra_pages = 8;
   Layout const& layout = request.layout;
   std::uint64_t const blocks = layout.block == 0 ? 0 : request.header.bytes / layout.block;
-  return bytes / page <= blocks * std::max<std::size_t>(layout.runs.size(), 1) + few_pages;
+  return bytes / page <= blocks * std::max<std::size_t>(layout.runs.size(), 1) + extra_pages;
 }
 
 bool is_in_one_page(RemoteAddress begin, std::uint64_t bytes) noexcept {

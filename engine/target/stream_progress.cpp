@@ -3,8 +3,8 @@
 namespace mpixrma::engine {
 
 void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost) {
-  ++executed_;
-  ++origin.messages;
+  ++processed_;
+  ++origin.processed_requests;
   origin.processed_cost += cost;
   take_position(origin, header.sequence);
   bool const delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
@@ -13,8 +13,8 @@ void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& he
 }
 
 void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run) {
-  executed_ += run.requests;
-  origin.messages += run.requests;
+  processed_ += run.requests;
+  origin.processed_requests += run.requests;
   origin.executed += run.requests;
   origin.processed_cost += run.requests * wire::cost_of(first, run.data_bytes);
   replies_.request_acknowledgement(origin);

@@ -34,7 +34,7 @@ class StreamProgress {
   void answer_busy(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
 
   /// Number of requests of all origins that were executed or rejected.
-  std::uint64_t executed() const noexcept { return executed_; }
+  std::uint64_t processed() const noexcept { return processed_; }
 
  private:
   void take_position(Origin& origin, std::uint64_t sequence);
@@ -42,7 +42,7 @@ class StreamProgress {
   Connections& connections_;
   BufferBudget& buffers_;
   Replies& replies_;
-  std::uint64_t executed_ = 0;
+  std::uint64_t processed_ = 0;
 };
 
 }  // namespace mpixrma::engine

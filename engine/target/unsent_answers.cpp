@@ -38,7 +38,7 @@ bool UnsentAnswers::has_room(Origin const& origin, wire::RequestHeader const& re
 }
 
 void UnsentAnswers::wait(Origin& origin) {
-  if (std::exchange(origin.has_unsent_replies, true)) return;
+  if (std::exchange(origin.waits_until_sent, true)) return;
   waiting_.push_back(&origin);
 }
 

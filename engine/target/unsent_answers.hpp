@@ -38,7 +38,7 @@ class UnsentAnswers {
   /// Whether the request may be answered now.
   bool may_answer(Origin const& origin, wire::RequestHeader const& request) const noexcept {
     if (settings_.answers_bytes == 0) return true;
-    return !origin.has_unsent_replies && has_room(origin, request);
+    return !origin.waits_until_sent && has_room(origin, request);
   }
   /// Retries the requests of the origin when answers have been sent.
   void wait(Origin& origin);

@@ -60,7 +60,7 @@ bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held) 
   return true;
 }
 
-int wait_for_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
+int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
   Awaited awaited = Awaited::nothing;
   int const error = request_lock(window, target, mode, send, &awaited);
   if (awaited == Awaited::nothing) return error;

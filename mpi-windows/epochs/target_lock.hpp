@@ -9,13 +9,13 @@ namespace mpixrma::windows {
 
 /// Acquires the lock in the common case: the lock word is mapped and the lock is free.
 bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held);
-int wait_for_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send);
+int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, engine::LockSend send);
 /// Acquires the lock. Does not wait if the request travels in the message stream, where later operations
 /// follow it; `send` is the time at which such a request is sent.
 inline int take_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   window.engine.locks.finish_pending();
-  return try_lock(window, target, mode, held) ? MPI_SUCCESS : wait_for_lock(window, target, mode, send);
+  return try_lock(window, target, mode, held) ? MPI_SUCCESS : take_lock_slow_path(window, target, mode, send);
 }
 /// Requests the lock. Sets `*awaited` if operations must wait for the grant; those that follow a request in
 /// the message stream need not.

@@ -26,7 +26,7 @@ ConfirmKey confirm_key;
 
 /// Whether the file exists. Throws Error(denied) if other users can write it, because they could pin any
 /// server for its owner.
-bool is_safe(std::filesystem::path const& file) {
+bool exists_with_safe_mode(std::filesystem::path const& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return false;
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 || (status.st_uid != ::geteuid() && status.st_uid != 0))
@@ -65,7 +65,7 @@ std::filesystem::path known_servers_file() {
 
 std::optional<PublicKey> pinned_key(Address const& server) {
   std::filesystem::path const file = known_servers_file();
-  if (!is_safe(file)) return std::nullopt;
+  if (!exists_with_safe_mode(file)) return std::nullopt;
   std::optional<PublicKey> found;
   for_each_line(file, [&](std::string const&, std::string const& place, std::string const& key) {
     if (!found && place == endpoint_of(server)) found = key_from_text(key);
@@ -83,7 +83,7 @@ void pin_key(Address const& server, PublicKey const& key) {
       ::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!lock || ::flock(lock.get(), LOCK_EX) != 0) fail(file);
   std::string text;
-  if (is_safe(file)) {
+  if (exists_with_safe_mode(file)) {
     for_each_line(file, [&](std::string const& line, std::string const& place, std::string const& known) {
       if (known.empty() || place != endpoint_of(server)) text += line + "\n";
     });

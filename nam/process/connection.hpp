@@ -52,7 +52,7 @@ class Connection {
   /// Whether the peer, on this host, has not read all that was sent to it.
   bool has_unread() const noexcept;
   /// Whether everything that came is taken in and everything posted is sent.
-  bool is_quiet() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
+  bool is_idle() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
   int descriptor() const noexcept { return channel_.descriptor(); }
   /// Returns the socket; the connection is not used any more.
   FileDescriptor release();
@@ -76,12 +76,12 @@ class Connection {
   bool closed_ = false;
   bool closing_ = false;
   bool quiet_ = false;
-  bool is_starved_ = false;      ///< as reported in the log
-  std::size_t max_output_ = 0;   ///< with which messages are taken in
-  bool was_full_ = false;        ///< no message was taken in: too much waited to be sent
-  std::string user_;             ///< whose turn it waits for; empty: does not wait
-  bool awaits_turn_ = false;     ///< meanwhile the watched events do not change
-  bool has_ended_ = false;       ///< the peer has closed; messages that came before are served
+  bool is_starved_ = false;     ///< as reported in the log
+  std::size_t max_output_ = 0;  ///< with which messages are taken in
+  bool was_full_ = false;       ///< no message was taken in: too much waited to be sent
+  std::string user_;            ///< whose turn it waits for; empty: does not wait
+  bool awaits_turn_ = false;    ///< meanwhile the watched events do not change
+  bool has_ended_ = false;      ///< the peer has closed; messages that came before are served
   std::shared_ptr<void> life_ = std::make_shared<char>();  ///< ends with this object, for tasks that wait
   std::uint32_t interest_;
 };

@@ -33,7 +33,7 @@ Error lost_place() {
 }
 
 /// The name of a user for shares and turns.
-std::string share_of(uid_t uid) { return "user " + std::to_string(uid); }
+std::string share_name(uid_t uid) { return "user " + std::to_string(uid); }
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void Clients::admit(FileDescriptor socket) {
   client.from = describe_peer(socket);
   if (!credentials) bound_silence(socket, longest_silence);
   client.admitted_at = Retry::Clock::now();
-  std::string const peer = credentials ? share_of(owner_of(credentials->uid)) : host_of_peer(socket);
+  std::string const peer = credentials ? share_name(owner_of(credentials->uid)) : host_of_peer(socket);
   Standing const standing = credentials ? standing_of(credentials->uid) : Standing::unauthenticated;
   ClientId const id = next_client_++;
   try {
@@ -111,7 +111,7 @@ void Clients::give_way(ClientId id) {
 /// and the number of such connections would not be limited.
 void Clients::authenticate(ClientId id, Identity identity) {
   Client& client = clients_.at(id);
-  std::string const share = share_of(owner_of(identity.uid));
+  std::string const share = share_name(owner_of(identity.uid));
   client.place = admission_.admit({share, standing_of(identity.uid), id}, std::move(client.place));
   client.identity = std::move(identity);
   client.connection->serve_in_turn(share);

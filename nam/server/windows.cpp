@@ -52,7 +52,7 @@ namespace {
 /// Passes the connection to the data process, which owns it afterwards.
 void hand_over(ServerState& server, ClientId id, LiveGrant& live, Json const& request) {
   Client& client = server.clients.at(id);
-  if (!client.connection->is_quiet())
+  if (!client.connection->is_idle())
     throw Error(ErrorCode::malformed, "wait for the answer before the next request");
   Json session{{"uid", client.identity->uid},
                {"account", server.clients.owner_of(client.identity->uid)},

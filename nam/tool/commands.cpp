@@ -29,7 +29,7 @@ std::string bytes_of(Json const& object, char const* name) {
   return format_bytes(field<std::uint64_t>(object, name));
 }
 
-Json destroy(Arguments const& arguments, Json request) {
+Json or_dry_run(Arguments const& arguments, Json request) {
   if (!arguments.dry_run) return request;
   request["request"] = request.at("op");
   request["op"] = "dry_run";
@@ -196,7 +196,7 @@ void grant(Arguments const& arguments) {
 
 /// Continues even if a server is gone, so that the other grants are revoked.
 void revoke(Arguments const& arguments) {
-  auto const answers = ask_for_each(arguments, destroy(arguments, {{"op", "revoke"}}), OnFailure::go_on);
+  auto const answers = ask_for_each(arguments, or_dry_run(arguments, {{"op", "revoke"}}), OnFailure::go_on);
   if (!arguments.dry_run) return;
   for (Json const& grant : answers)
     std::cout << "would revoke grant " << text_of(grant, "grant") << " of " << text_of(grant, "owner") << ": "
@@ -280,7 +280,7 @@ void lookup(Arguments const& arguments) {
 void unpublish(Arguments const& arguments) {
   Json request{{"op", "unpublish"}, {"name", arguments.target}};
   add_user(arguments, request);
-  auto const answer = ask(arguments, destroy(arguments, request));
+  auto const answer = ask(arguments, or_dry_run(arguments, request));
   if (answer && arguments.dry_run)
     std::cout << "would unpublish " << text_of(*answer, "name") << " of " << text_of(*answer, "owner")
               << "\n";

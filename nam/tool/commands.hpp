@@ -89,7 +89,7 @@ PartsAnswer ask_for_parts(Address const& server, std::string const& port, Json r
 /// Ends a persistent window with all its parts. Throws Error as ask_for_parts().
 void evict_window(Address const& server, std::string const& port);
 /// Returns the request, or with --dry-run a request for its dry run.
-Json destroy(Arguments const& arguments, Json request);
+Json or_dry_run(Arguments const& arguments, Json request);
 
 /// Prints ASCII only, so that control characters in a text of another user do not reach the terminal.
 void print_json(Json const& json);

@@ -227,7 +227,7 @@ void print_dry_run(PartsAnswer const& evicted, Arguments const& arguments) {
 void evict(Arguments const& arguments) {
   std::chrono::seconds const grace(seconds_of(arguments.grace));  // checked before anything changes
   PartsAnswer const evicted =
-      ask_for_parts(address_of(arguments), arguments.target, destroy(arguments, {{"op", "evict"}}));
+      ask_for_parts(address_of(arguments), arguments.target, or_dry_run(arguments, {{"op", "evict"}}));
   if (arguments.dry_run) return print_dry_run(evicted, arguments);
   std::set<std::uint64_t> printed;
   if (!arguments.no_wait) {

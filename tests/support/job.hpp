@@ -90,7 +90,7 @@ class Rank {
   /// Ends this process at once, as if killed from outside; the job expects it.
   [[noreturn]] void die() const {
     board_.dies[rank_] = true;
-    engine_.between_messages([] { ::kill(::getpid(), SIGKILL); });
+    engine_.between_sends([] { ::kill(::getpid(), SIGKILL); });
     for (;;) ::pause();
   }
 

@@ -32,7 +32,7 @@ TEST(WaitingUpdate, SwitchesGranuleOnlyWithItsStripe) {
     rank.barrier();
     if (rank.rank() == 1) {
       // No message is executed meanwhile.
-      rank.engine().between_messages([&] {
+      rank.engine().between_sends([&] {
         rank.signal(1, 1);
         EXPECT_TRUE(rank.wait_for_value(0, 1, 1));
       });
