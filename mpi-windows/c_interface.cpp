@@ -189,10 +189,10 @@ int mpix_window_test(mpix_window_t* window, int* flag) {
   return on(window, "MPI_Win_test", [&](Window& open) { return test_exposure(open, flag); });
 }
 int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion) {
-  return on(window, [&](Window& open) { return lock_target(open, type, rank, assertion); });
+  return lock_target(of(window), type, rank, assertion);
 }
 int mpix_window_unlock(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return unlock_target(open, rank); });
+  return unlock_target(of(window), rank);
 }
 int mpix_window_lock_all(mpix_window_t* window, int assertion) {
   return on(window, "MPI_Win_lock_all", [&](Window& open) { return lock_all(open, assertion); });

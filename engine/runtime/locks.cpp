@@ -157,7 +157,8 @@ Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::u
     Holder const holder = holder_here(state_, owner);
     // Messages issued under the lock must precede the next holder's operations.
     if (peer.newest() != 0 && word->is_held_by(holder)) order_.complete(peer, peer.newest());
-    if (auto const released = release_in_place(peer, lock, *word, holder, context)) return *released;
+    if (auto const result = word->unlock(holder); result.outcome == SharedLock::Outcome::done)
+      return finish_release(peer, lock, *word, result, holder, context);
   }
   // Stores made under the lock leave this processor's store buffer before the message is sent.
   std::atomic_thread_fence(std::memory_order_seq_cst);

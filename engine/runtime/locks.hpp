@@ -66,19 +66,18 @@ class MPIX_ENGINE_API EngineLocks {
   /// `owner`, reported by the call or by EngineFailures::take(peer, context).
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
 
-  /// Returns the lock word if both processes have it in memory, for frequent use: SharedLock::try_lock() with
-  /// own_holder(), and release_in_place(). acquire() and release() cover the remaining cases. nullptr: not
-  /// available.
+  /// Returns the lock word if both processes have it in memory, for frequent use: SharedLock::try_lock() and
+  /// unlock() with own_holder(), and finish_release(). acquire() and release() cover the remaining cases.
+  /// nullptr: not available.
   SharedLock* word(Peer& peer, LockId lock);
-  /// Releases `word`, which is word(peer, lock), without waiting for messages to the peer. nullopt: `holder`
-  /// has not acquired the lock by `word`.
-  std::optional<Issued> release_in_place(Peer& peer, LockId lock, SharedLock& word, Holder holder,
-                                         std::uint32_t context) {
-    auto const [outcome, agent_waits] = word.unlock(holder);
-    if (outcome != SharedLock::Outcome::done) return std::nullopt;
-    if (!agent_waits && !word.is_wanted()) [[likely]]
-      return Issued{};
-    return agent_waits ? release_to_agent(peer, lock, word, holder, context) : release_to_waiters(word);
+  /// Called when `holder` has released `word`, which is word(peer, lock), with `result`: notifies those who
+  /// wait for it.
+  Issued finish_release(Peer& peer, LockId lock, SharedLock& word, SharedLock::Result result, Holder holder,
+                        std::uint32_t context) {
+    if (!result.agent_waits && !word.is_wanted()) [[likely]]
+      return {};
+    return result.agent_waits ? release_to_agent(peer, lock, word, holder, context)
+                              : release_to_waiters(word);
   }
   Holder own_holder(std::uint32_t owner) const noexcept;
 
@@ -95,9 +94,9 @@ class MPIX_ENGINE_API EngineLocks {
  private:
   void wait_for_pending();
   bool try_lock_spin(SharedLock& word, Holder holder, LockMode mode);
-  /// Ends release_in_place() if requests wait for the lock at the peer's agent.
+  /// Ends finish_release() if requests wait for the lock at the peer's agent.
   Issued release_to_agent(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context);
-  /// Ends release_in_place() if threads wait for the word, but no request waits at the agent.
+  /// Ends finish_release() if threads wait for the word, but no request waits at the agent.
   static Issued release_to_waiters(SharedLock& word);
   /// Notifies the peer's agent that this owner has released the lock, so that it serves its queue.
   Issued report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -43,7 +44,8 @@ static_assert(holder_of((1 << pid_bits) - 1, UINT64_MAX, max_lock_owners - 1) ==
 /// or requests wait in its queue, plus the exclusive holder. A request succeeds only if `word_` is exactly
 /// `exists`. A shared holder first stores its entry and then reads `word_`; an exclusive one first stores
 /// itself in `word_` and then reads the entries, and so does the agent with `queued`. These accesses are
-/// sequentially consistent: of two conflicting parties, at least one sees the other.
+/// sequentially consistent: of two conflicting parties, at least one sees the other. The entries from `used_`
+/// on have never been used, and are not read: a shared holder raises `used_` before it stores its entry.
 ///
 /// A party that removes a value that the agent may have seen (a holder on release, or a rejected one) checks
 /// for `queued` in the same step or afterwards, and notifies the agent if `queued` is set.
@@ -186,8 +188,9 @@ class alignas(128) BasicSharedLock {
     }
     for (auto& share : shares_) {
       Holder nobody = 0;
-      if (share.load(std::memory_order_relaxed) == 0 &&
-          share.compare_exchange_strong(nobody, holder, std::memory_order_seq_cst, std::memory_order_relaxed))
+      if (share.load(std::memory_order_relaxed) != 0) continue;
+      raise_used(static_cast<std::uint32_t>(&share - shares_.data()) + 1);
+      if (share.compare_exchange_strong(nobody, holder, std::memory_order_seq_cst, std::memory_order_relaxed))
         return &share;
     }
     return nullptr;
@@ -204,21 +207,28 @@ class alignas(128) BasicSharedLock {
     return false;
   }
 
+  /// Never lowered: a process that has raised it may store its entry at any later time.
+  void raise_used(std::uint32_t entries) noexcept {
+    std::uint32_t present = used_.load(std::memory_order_seq_cst);
+    while (present < entries && !used_.compare_exchange_weak(present, entries, std::memory_order_seq_cst,
+                                                             std::memory_order_seq_cst)) {
+    }
+  }
   bool has_no_shares() const noexcept {
-    // On the path of every exclusive acquisition: without a loop, and in two independent halves.
-    auto const any = [this]<std::size_t... share>(std::size_t first, std::index_sequence<share...>) {
-      return (shares_[first + share].load(std::memory_order_seq_cst) | ...);
-    };
-    constexpr std::size_t half = Shares / 2;
-    return (any(0, std::make_index_sequence<half>()) |
-            any(half, std::make_index_sequence<Shares - half>())) == 0;
+    // The bound, because other processes can write `used_`.
+    std::size_t const used = std::min<std::size_t>(used_.load(std::memory_order_seq_cst), Shares);
+    for (std::size_t share = 0; share < used; ++share) {
+      if (shares_[share].load(std::memory_order_seq_cst) != 0) return false;
+    }
+    return true;
   }
   void clear_shares() noexcept {
     for (auto& share : shares_) share.store(0, std::memory_order_seq_cst);
   }
 
   Atomic<std::uint64_t> word_{0};
-  Atomic<std::uint64_t> wanted_{0};
+  Atomic<std::uint32_t> wanted_{0};
+  Atomic<std::uint32_t> used_{0};  ///< number of entries that shared holders have used so far
   std::array<Atomic<Holder>, Shares> shares_{};
 };
 

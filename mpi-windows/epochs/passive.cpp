@@ -14,7 +14,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-void end_lock_epoch(Window& window, Target& target) {
+inline void end_lock_epoch(Window& window, Target& target) {
   std::lock_guard const guard(window.epoch.lock);
   target.lock = Lock::none;
   window.epoch.remove(target);
@@ -53,11 +53,13 @@ inline int begin_lock(Window& window, int type, int rank, int assertion) {
 
 }  // namespace
 
-int lock_target(Window& window, int type, int rank, int assertion) {
+int lock_target(Window& window, int type, int rank, int assertion) noexcept try {
   return report(window, begin_lock(window, type, rank, assertion), "MPI_Win_lock", rank);
+} catch (...) {
+  return class_of_exception();
 }
 
-int unlock_target(Window& window, int rank) {
+int unlock_target(Window& window, int rank) noexcept try {
   Target& recent = window.targets.recent(rank);
   bool const is_recent = recent.access.load(std::memory_order_relaxed) == EpochAccess::open;
   Target* const locked = is_recent ? &recent : window.targets.find_opened(rank);
@@ -68,6 +70,8 @@ int unlock_target(Window& window, int rank) {
   int const completed = locked->outstanding.is_set() ? complete_messages(window, *locked) : MPI_SUCCESS;
   end_lock_epoch(window, *locked);
   return report(window, first_of(completed, error), "MPI_Win_unlock", locked->rank);
+} catch (...) {
+  return class_of_exception();
 }
 
 int lock_all(Window& window, int assertion) {

@@ -17,48 +17,7 @@ void describe_held(Window& window, Target& target, engine::LockRequest* request)
   Window::held_locks.describe(own.now(), &target.lock_asked_after, request);
 }
 
-/// Whether the lock is mapped and no operation under it can be outstanding, because no message was sent to
-/// the process: the lock can then be released in place.
-bool can_release_in_place(Window const& window, Target const& target) noexcept {
-  return target.lock_word != nullptr && target.lock > Lock::unchecked && window.nam == nullptr &&
-         !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;
-}
-
-/// Releases the lock by the general path, behind the operations issued under it. The caller waits for the
-/// completion of messages to the process that has the lock.
-__attribute__((noinline)) int release_behind_operations(Window& window, Target& target) {
-  Lock const held = std::exchange(target.lock, Lock::none);
-  if (held == Lock::none || held == Lock::unchecked) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return MPI_SUCCESS;
-  }
-  if (std::uint64_t const grant = std::exchange(target.granted, 0); grant != 0) {
-    auto const mode = held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
-    window.cold->held.note_released(mode, grant);
-  }
-  int error = MPI_SUCCESS;
-  if (window.nam != nullptr) {
-    if (target.outstanding.is_set()) error = complete_messages(window, target);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    release_nam_lock(window, target);
-    return error;
-  }
-  if (target.memory != target.process && target.outstanding.is_set())
-    error = complete_messages(window, target);
-  engine::Issued const issued =
-      window.engine.locks.release(*target.process, target.lock_id, lock_owner, window.context);
-  return first_of(error, class_of(window, issued.status));
-}
-
 }  // namespace
-
-bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held) {
-  if (target.lock_word == nullptr || target.process->is_lost()) return false;
-  if (target.lock_word->try_lock(window.own_lock.holder, mode).outcome != engine::SharedLock::Outcome::done)
-    return false;
-  target.lock = held;
-  return true;
-}
 
 int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
   Awaited awaited = Awaited::nothing;
@@ -137,17 +96,28 @@ void note_granted(Window& window, Target& target, engine::LockRequest const& req
   target.granted = window.cold->held.note_granted(request.mode, request.time);
 }
 
-int release_lock(Window& window, Target& target) {
-  if (can_release_in_place(window, target)) [[likely]] {
-    // A full barrier: stores made under the lock precede the next holder's accesses.
-    auto const released = window.engine.locks.release_in_place(
-        *target.process, target.lock_id, *target.lock_word, window.own_lock.holder, window.context);
-    if (released) {
-      target.lock = Lock::none;
-      return engine::failed(released->status) ? class_of(window, released->status) : MPI_SUCCESS;
-    }
+int release_behind_operations(Window& window, Target& target) {
+  Lock const held = std::exchange(target.lock, Lock::none);
+  if (held == Lock::none || held == Lock::unchecked) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return MPI_SUCCESS;
   }
-  return release_behind_operations(window, target);
+  if (std::uint64_t const grant = std::exchange(target.granted, 0); grant != 0) {
+    auto const mode = held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
+    window.cold->held.note_released(mode, grant);
+  }
+  int error = MPI_SUCCESS;
+  if (window.nam != nullptr) {
+    if (target.outstanding.is_set()) error = complete_messages(window, target);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    release_nam_lock(window, target);
+    return error;
+  }
+  if (target.memory != target.process && target.outstanding.is_set())
+    error = complete_messages(window, target);
+  engine::Issued const issued =
+      window.engine.locks.release(*target.process, target.lock_id, lock_owner, window.context);
+  return first_of(error, class_of(window, issued.status));
 }
 
 }  // namespace mpixrma::windows
