@@ -2,7 +2,9 @@
 import json
 import os
 import pathlib
+import platform
 import re
+import shlex
 import signal
 import stat
 import subprocess
@@ -15,7 +17,7 @@ import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 from report.sections import conformance
-from report import building, launch, model, runner, sections, store, versus
+from report import building, launch, machine, model, runner, sections, store, versus
 
 REPORT = launch.ROOT / "bench" / "report"
 # Prints the lines of a file and records each start.
@@ -179,8 +181,34 @@ class Runs(Directory):
         run = model.Run("r", "p", ("x",), (("OMPI_MCA_osc", "sm"),), hosts=2, ranks=4)
         started = ["env", "OMPI_MCA_osc=sm", "/b/bench/p", "x"]
         self.assertEqual(launch.Launcher("/b", "srun --exclusive").command(run),
-                         ["srun", "--exclusive", "-N", "2", "-n", "4", *started])
+                         ["srun", "--exclusive", "-N", "2", "-n", "4", "--ntasks-per-node", "2", *started])
         self.assertEqual(launch.Launcher("/b", "prun -h{hosts} -r {ranks}").command(run), ["prun", "-h2", "-r", "4", *started])
+        self.assertEqual(launch.Launcher("/b", "aprun -N {ranks_per_host}").command(run), ["aprun", "-N", "2", *started])
+
+    def test_programs_of_mpich_need_a_launcher_of_their_own(self):
+        self.add_program("p", [])
+        run = model.Run("r", "p", hosts=2, mpi="mpich", packages="mpich")
+        launcher = launch.Launcher(self.build, "srun --mpi=pmix")
+        self.assertFalse(launcher.has(run))
+        lines, kept = [], store.Store(self.report)
+        kept.open({}, {})
+        runner.Runner(kept, launcher, 7, lines.append).skip("s", run)
+        self.assertIn("--mpich-launcher is not given", lines[0])
+        launcher = launch.Launcher(self.build, "srun --mpi=pmix", mpich_template="srun --mpi=pmi2")
+        self.assertTrue(launcher.has(run))
+        self.assertEqual(launcher.command(run)[:2], ["srun", "--mpi=pmi2"])
+
+    def test_hosts_of_a_launcher_are_described(self):
+        alike = machine.describe_hosts(self.build, launch.Launcher(self.build, "sh -c '\"$@\"; \"$@\"' {hosts}"))
+        self.assertEqual(alike["Described"], "2 hosts of the launcher's")
+        self.assertEqual(alike["Kernel"], platform.release())
+        unlike = "import sys; print('{\"Kernel\": \"1\"}'); print('{\"Kernel\": \"2\", \"UCX\": \"3\"}')"
+        different = machine.describe_hosts(self.build, launch.Launcher(self.build, shlex.join(["python3", "-c", unlike, "{hosts}"])))
+        self.assertEqual((different["Kernel"], different["UCX"]), ("1; 2", "unknown; 3"))
+        failed = machine.describe_hosts(self.build, launch.Launcher(self.build, "sh -c 'echo no allocation >&2' {hosts}"))
+        self.assertIn("no allocation", failed["Described"])
+        self.assertEqual(failed["Kernel"], platform.release())
+        self.assertNotIn("Described", machine.describe_hosts(self.build, launch.Launcher(self.build)))
 
 
 class Building(Directory):
@@ -218,6 +246,8 @@ class Page(Directory):
         tree, text = self.check(self.report / "index.html")
         self.assertEqual(self.starts("bench_attributes"), 12)
         self.assertIn("Rounds: attributes 6. ", text)
+        self.assertIn("The launcher chose the host. Other costs", text)
+        self.assertNotIn("joined by TCP without a wire", text)
         shown = [section.get("id") for section in tree.iter("section")]
         # Sections without measurements are left out, but for the clauses, which need none.
         self.assertEqual(shown, ["attributes", "conformance", "method"])

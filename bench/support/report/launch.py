@@ -12,6 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 SKIPPED = 77  # exit status of scripts/two-hosts on a machine that permits no network namespaces
 TIMED_OUT = 124
 ERROR_CHARACTERS = 300
+# Without --ntasks-per-node srun fills the first host.
+SRUN = ["-N", "{hosts}", "-n", "{ranks}", "--ntasks-per-node", "{ranks_per_host}"]
 INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -20,12 +22,13 @@ def unblock_interrupts():
 
 
 class Launcher:
-    """`template` is empty, or a command such as "srun" with {hosts} and {ranks}; without them -N HOSTS -n RANKS is
-    appended, which is srun's."""
+    """`template` is empty, or a command such as "srun" with {hosts}, {ranks} and {ranks_per_host}; without them SRUN is
+    appended. `mpich_template` is that for programs of MPICH, which Open MPI's launcher may start as jobs of one process."""
 
-    def __init__(self, build_dir, template="", peers=applications.PEERS):
+    def __init__(self, build_dir, template="", peers=applications.PEERS, mpich_template=""):
         self.build_dir = pathlib.Path(build_dir)
-        self.template = template
+        self.templates = {"openmpi": template, "mpich": mpich_template}
+        self.launched = template != ""
         self.peers = pathlib.Path(peers)
 
     def program(self, run):
@@ -34,9 +37,16 @@ class Launcher:
         return (ROOT if run.in_checkout else self.build_dir) / "bench" / run.program
 
     def has(self, run):
-        """Whether the program was built and what starts it is installed."""
-        return self.program(run).exists() and (self.template != "" or run.mpi == "openmpi" or run.hosts == 2 or
-                                               shutil.which(f"mpirun.{run.mpi}") is not None)
+        return not self.lacks(run)
+
+    def lacks(self, run):
+        """The reason why the run cannot be started; empty if its program was built and what starts it is there."""
+        if self.launched and run.ranks and not self.templates[run.mpi]:
+            return "--launcher starts programs of Open MPI, and --mpich-launcher is not given"
+        if self.program(run).exists() and (self.launched or run.mpi == "openmpi" or run.hosts == 2 or
+                                           shutil.which(f"mpirun.{run.mpi}") is not None):
+            return ""
+        return f"{run.program} is missing, which needs {run.packages}"
 
     def command(self, run, seed=None):
         """env sets the variables at every process, on whatever host."""
@@ -46,7 +56,7 @@ class Launcher:
         started = [*(["env", *variables] if variables else []), str(self.program(run)), *run.arguments]
         if run.ranks == 0:
             return started
-        if self.template:
+        if self.launched:
             return [*self.from_template(run), *started]
         if run.hosts == 2:
             other = ["--mpich"] if run.mpi == "mpich" else []
@@ -60,10 +70,13 @@ class Launcher:
         return [mpirun, *placement, "-np", str(run.ranks), *started]
 
     def from_template(self, run):
-        words = shlex.split(self.template)
-        if "{hosts}" not in self.template and "{ranks}" not in self.template:
-            words += ["-N", "{hosts}", "-n", "{ranks}"]
-        return [word.replace("{hosts}", str(run.hosts)).replace("{ranks}", str(run.ranks)) for word in words]
+        words = shlex.split(self.templates[run.mpi])
+        numbers = {"{hosts}": run.hosts, "{ranks}": run.ranks, "{ranks_per_host}": -(-run.ranks // run.hosts)}
+        if not any(name in word for name in numbers for word in words):
+            words += SRUN
+        for name, number in numbers.items():
+            words = [word.replace(name, str(number)) for word in words]
+        return words
 
     def shown(self, run):
         """The command for a reader, from the top of the checkout."""

@@ -1,4 +1,5 @@
 """The machine, and the versions of what was measured."""
+import json
 import os
 import pathlib
 import platform
@@ -6,6 +7,11 @@ import re
 import subprocess
 
 from .launch import ROOT
+from .model import Run
+
+DESCRIBE = ("import json, sys; sys.path.insert(0, sys.argv[1]); from report import machine; "
+            "print(json.dumps(machine.describe(sys.argv[2])))")
+START_SECONDS = 120  # a batch system may take its time
 
 
 def first_line(command):
@@ -64,10 +70,11 @@ def describe(build_dir):
     build_type = value_of(r"^CMAKE_BUILD_TYPE:\w+=(.*)$", cache)
     flags = value_of(rf"^CMAKE_CXX_FLAGS_{build_type.upper()}:\w+=(.*)$", cache) if build_type else ""
     memory = value_of(r"^MemTotal:\s*(\d+) kB", "/proc/meminfo")
+    usable, cores = len(os.sched_getaffinity(0)), os.cpu_count()
     virtual = "hypervisor" in value_of(r"^flags\s*:(.*)$", "/proc/cpuinfo").split()
     found = {
         "Processor": value_of(r"^model name\s*:(.*)$", "/proc/cpuinfo") or platform.machine(),
-        "Usable cores": str(len(os.sched_getaffinity(0))),
+        "Usable cores": f"{usable}" if usable == cores else f"{usable} of {cores}",
         "Caches": caches(),
         "Memory": f"{int(memory) / 2**20:.1f} GiB" if memory else "",
         "Virtual machine": "yes" if virtual else "none seen",
@@ -80,3 +87,23 @@ def describe(build_dir):
         "Python": platform.python_version(),
     }
     return {name: text for name, text in found.items() if text}
+
+
+def describe_hosts(build_dir, launcher):
+    """describe() of the hosts where the launcher starts programs, in which case "Described" says whose properties these are."""
+    if not launcher.launched:
+        return describe(build_dir)
+    command = [*launcher.from_template(Run("machine", "", hosts=2)), "python3", "-c", DESCRIBE, str(ROOT / "bench" / "support"),
+               str(pathlib.Path(build_dir).resolve())]
+    found, reason = [], ""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, stdin=subprocess.DEVNULL)
+        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        reason = str(error)
+    if not found:
+        return {"Described": f"the host of bench/report: the launcher started nothing ({reason})", **describe(build_dir)}
+    names = dict.fromkeys(name for host in found for name in host)
+    return {"Described": "a host of the launcher's" if len(found) == 1 else f"{len(found)} hosts of the launcher's",
+            **{name: "; ".join(dict.fromkeys(host.get(name, "unknown") for host in found)) for name in names}}

@@ -52,7 +52,8 @@ def failure_text(record):
 class Results:
     """The samples of one section."""
 
-    def __init__(self, records):
+    def __init__(self, records, launched=False):
+        self.launched = launched  # whether --launcher chose the hosts
         self.failures = {}  # run: text of its last failure
         self.commands = {}  # run, or run with its part: the command that was started
         self._samples = {}  # (run, Line): {round: Sample}

@@ -43,9 +43,10 @@ def method(records, description):
         "them out.",
     ]
     if loads:
-        found.append(f"Load of the machine (one-minute average, own programs included): {statistics.median(loads):.1f} in the "
-                     f"median, at most {max(loads):.1f}, on {description['machine'].get('Usable cores', '?')} cores. Load of others "
-                     "makes times longer and intervals wider.")
+        cores = f", on {description['machine'].get('Usable cores', '?')} cores"
+        found.append(f"Load of the {'host of bench/report' if description.get('launcher') else 'machine'} (one-minute average, own "
+                     f"programs included): {statistics.median(loads):.1f} in the median, at most {max(loads):.1f}"
+                     f"{'' if description.get('launcher') else cores}. Load of others makes times longer and intervals wider.")
     priorities = {record.get("nice", 0) for record in taken}
     if priorities - {0}:
         found.append(f"The programs ran at niceness {', '.join(map(str, sorted(priorities)))}, below 0 before those of others.")

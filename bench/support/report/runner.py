@@ -41,8 +41,8 @@ class Runner:
         return True
 
     def skip(self, name, run):
-        """Records that the run has no program, and why."""
-        error = f"skipped: {run.program} is missing, which needs {run.packages}"
+        """Records that the run cannot be started, and why."""
+        error = f"skipped: {self.launcher.lacks(run)}"
         self.store.append(name, {"run": run.name, "key": run.key(), "round": 0, "began": time.time(), "seconds": 0, "load": 0,
                                  "command": "", "seed": 0, "status": launch.SKIPPED, "error": error, "rows": []})
         self.tell(f"  {run.name}: {error}")

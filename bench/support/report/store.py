@@ -58,7 +58,8 @@ class Store:
             os.fsync(out.fileno())
 
     def results(self, section):
-        return model.Results(self.records(section))
+        launched = self.settings_path.exists() and self.settings().get("launcher", "") != ""
+        return model.Results(self.records(section), launched)
 
     def done(self, section):
         """The pairs (key of a run, round) that have a result."""

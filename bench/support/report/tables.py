@@ -5,12 +5,19 @@ from .model import Cell
 TIME_COLUMNS = ("median, us", "interval, us", "outliers")
 BOTH_TIMES = ("ours, us", "interval of ours", "peer, us", "interval of the peer")
 RATIO_COLUMNS = ("ratio", "interval of the ratio", "verdict", "pairs")
+LAUNCHED = {1: "The launcher chose the host.",
+            2: "The launcher chose the hosts; the report does not say which network joins them."}
 STYLES = {"faster": "won", "slower": "lost", "no difference": "same", "unclear": "undecided",
           "too few pairs": "undecided"}
 
 
 def hosts_text(hosts):
     return "one host" if hosts == 1 else "two hosts"
+
+
+def limits(results, hosts, here, more=""):
+    """`here` is true of the hosts that bench/report takes without a launcher."""
+    return f"{LAUNCHED[hosts] if results.launched else here} {more}".rstrip()
 
 
 def command(section, results, run):

@@ -53,14 +53,14 @@ def matrix(results, hosts, memory, size):
 
 
 def matrix_blocks(results):
-    limits = ("Times of one machine: the two hosts are network namespaces, joined by TCP without a wire. Other costs of an "
-              "attribute, such as operations of the program that cannot overlap, are not in the figures.")
+    here = "Times of one machine: the two hosts are network namespaces, joined by TCP without a wire."
+    more = "Other costs of an attribute, such as operations of the program that cannot overlap, are not in the figures."
     for hosts, memory in PLACES:
         for size in sizes_of(results, hosts, memory):
             columns, rows = matrix(results, hosts, memory, size)
             if rows and size in (8, 4096):
                 yield Block(f"Put of {size} bytes, {memory} memory, {tables.hosts_text(hosts)}: time over the bare call",
-                            command(results, hosts), limits, "The diagonal has an attribute alone, the other cells have pairs.",
+                            command(results, hosts), tables.limits(results, hosts, here, more), "The diagonal has an attribute alone, the other cells have pairs.",
                             columns=columns, rows=rows)
 
 

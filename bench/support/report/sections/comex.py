@@ -24,12 +24,11 @@ PARTS = {"contiguous": document4.PARTS["contiguous"], "strided": document4.PARTS
          "small": "^armci (rmw|put_fence|put_allfence|lock_unlock|barrier) "}
 GLOBAL_ARRAYS = "Global Arrays"
 LIMITS = {
-    1: document4.LIMITS[1] + " MPI-PR keeps a third process for progress, and MPI-PT a thread, which share the two "
-                             "cores with the ranks: these are not bound to cores. On one host both copy in shared "
-                             "memory. MPI-TS serves an operation only while the target is in a call of ComEx, as it "
-                             "always is here.",
-    2: document4.LIMITS[2] + " MPI-PR keeps another process on each host for progress, and MPI-PT a thread. MPI-TS is "
-                             "not measured between hosts, where its programs do not end."}
+    1: "MPI-PR keeps a third process for progress, and MPI-PT a thread, which share the cores with the ranks: these are "
+       "not bound to cores. On one host both copy in shared memory. MPI-TS serves an operation only while the target is "
+       "in a call of ComEx, as it always is here.",
+    2: "MPI-PR keeps another process on each host for progress, and MPI-PT a thread. MPI-TS is not measured between "
+       "hosts, where its programs do not end."}
 SEGMENTS = (16, 1024)
 TABLES = (("Global Arrays on each runtime, {}", "ga", GLOBAL_ARRAYS,
            "Application: tasks from a shared counter, each with two gets, a product and an accumulate; time of a task. "
@@ -140,14 +139,15 @@ def counted(rows):
 
 def blocks_of(results, hosts):
     where = tables.hosts_text(hosts)
+    limits = tables.limits(results, hosts, document4.LIMITS[hosts], LIMITS[hosts])
     for title, family, part, text in TABLES:
         rows = list(ratio_rows(results, hosts, family))
         if rows:
-            yield Block(title.format(where), command_of(results, hosts, part), LIMITS[hosts], f"{text} {counted(rows)}",
+            yield Block(title.format(where), command_of(results, hosts, part), limits, f"{text} {counted(rows)}",
                         columns=("operation", "memory", "bytes", "peer", *tables.RATIO_COLUMNS, *tables.BOTH_TIMES),
                         rows=rows)
     for part, title, series, xlabel in figures(results, hosts):
-        yield from document4.plotted(title, series, xlabel, command_of(results, hosts, part), LIMITS[hosts])
+        yield from document4.plotted(title, series, xlabel, command_of(results, hosts, part), limits)
 
 
 def blocks(results):

@@ -114,16 +114,17 @@ def ratio_rows(results, hosts):
 def blocks_of(results, hosts):
     where = tables.hosts_text(hosts)
     command = tables.command(NAME, results, name("ours", hosts))
+    limits = tables.limits(results, hosts, LIMITS[hosts])
     figures = [*((f"Figure 3, {where}: contiguous {operation}", figure3(results, hosts, operation), "bytes")
                  for operation in ("get", "put", "acc")),
                *((f"Figure 4, {where}: strided {operation[:-1]}, segments of {segment} bytes",
                   figure4(results, hosts, operation, segment), "segments") for operation, segment in FIGURES_4),
                (f"Figure 5, {where}: contiguous get into local buffers of two kinds", figure5(results, hosts), "bytes")]
     for title, series, xlabel in figures:
-        yield from plotted(title, series, xlabel, command, LIMITS[hosts])
+        yield from plotted(title, series, xlabel, command, limits)
     rows = list(ratio_rows(results, hosts))
     if rows:
-        yield Block(f"Ours beside the best of ARMCI-MPI, {where}", command, LIMITS[hosts],
+        yield Block(f"Ours beside the best of ARMCI-MPI, {where}", command, limits,
                     "Every line of the programs; the best peer is chosen line by line.",
                     columns=("operation", "memory", "bytes", "best of ARMCI-MPI", *tables.RATIO_COLUMNS, *tables.BOTH_TIMES),
                     rows=rows)

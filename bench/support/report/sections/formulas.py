@@ -12,9 +12,10 @@ VECTORS = {"puts": "strided put", "gets": "strided get", "accs": "strided accumu
            "accv": "vector accumulate"}
 WINDOWS = Run("windows of many ranks", "bench_window_scale", ranks=0, rounds=3, parse="scale")
 CALLS = {"create_us": "creation of a window", "free_us": "its release"}
-LIMITS = ("Every other measured point has determined the constants; the points between judge them. Two processes on two cores; two "
-          "hosts are network namespaces with TCP. Memory is allocated by the library and was used before. Constants belong to the "
-          "machine; what a change of the protocols has to keep is their ratio to those of the peers.")
+HERE = "Two processes on two cores; two hosts are network namespaces with TCP."
+LIMITS = ("Every other measured point has determined the constants; the points between judge them. Memory is allocated by the library "
+          "and was used before. Constants belong to the machine; what a change of the protocols has to keep is their ratio to those "
+          "of the peers.")
 
 
 def name(side, hosts):
@@ -115,10 +116,11 @@ def blocks(results):
     command = tables.command(NAME, results, results.runs[0])
     points = sum(judged.judged for *_, judged in found)
     within = sum(judged.within for *_, judged in found)
-    table = Block("Time of a call and its completion", command, LIMITS,
+    limits = tables.limits(results, 2, HERE, LIMITS)
+    table = Block("Time of a call and its completion", command, limits,
                   f"n: bytes, of a segment where there are segments; s: segments; r: ranks. {within} of {points} points that did not "
                   f"determine a formula are within {formulas.TOLERANCE:.0%} of it.",
                   columns=("measured", "call", "formula", "within 20 %", "farthest, computed / measured"), rows=list(rows_of(found)))
     drawn = [(hosts, series) for hosts in (1, 2) if (series := plot(found, hosts))]
-    return [table, *(Block(f"Put, {tables.hosts_text(hosts)}: measured and by the formula", command, LIMITS,
+    return [table, *(Block(f"Put, {tables.hosts_text(hosts)}: measured and by the formula", command, limits,
                            svg=plots.lines(series, ("bytes", "us"))) for hosts, series in drawn)]

@@ -126,7 +126,8 @@ def blocks_of(results, hosts):
         lost = sum(1 for row in rows if row[VERDICT].text == "slower")
         won = sum(1 for row in rows if row[VERDICT].text == "faster")
         yield Block(f"Ours beside the best of the others, {where}", command,
-                    LIMITS[hosts] + " The best peer is chosen by its median on the line, which favours the peer.",
+                    tables.limits(results, hosts, LIMITS[hosts],
+                                  "The best peer is chosen by its median on the line, which favours the peer."),
                     f"{len(rows)} lines: {won} faster, {lost} slower, {len(rows) - won - lost} without a difference, unclear or of too few pairs.",
                     columns=("benchmark", "bytes", "ours", "best of the others", *tables.RATIO_COLUMNS, *tables.BOTH_TIMES),
                     rows=rows)
@@ -134,7 +135,7 @@ def blocks_of(results, hosts):
         for kind, label in (("latency", "us"), ("bw", "MB/s")):
             series = plot(results, hosts, operation, kind)
             if series and max(len(points) for points in series.values()) > 1:
-                yield Block(f"osu_{operation}_{kind}, {where}", command, LIMITS[hosts],
+                yield Block(f"osu_{operation}_{kind}, {where}", command, tables.limits(results, hosts, LIMITS[hosts]),
                             svg=plots.lines(series, ("bytes", label)))
     rates = message_rates(results, hosts)
     if rates:
