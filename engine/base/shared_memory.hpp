@@ -74,6 +74,9 @@ class Mapping {
   /// the middle of an access.
   void release_memory() noexcept;
 
+  /// Gives up the ownership: the memory stays mapped until the process ends.
+  void keep() noexcept { base_ = nullptr; }
+
   std::byte* base() const noexcept { return base_; }
   std::size_t length() const noexcept { return length_; }
   explicit operator bool() const noexcept { return base_ != nullptr; }

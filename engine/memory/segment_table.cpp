@@ -9,6 +9,12 @@
 
 namespace mpixrma::engine {
 
+SegmentTable::~SegmentTable() {
+  for (auto const& region : regions_) {
+    if (region != nullptr && !region->free_ranges.all_free()) region->mapping.keep();
+  }
+}
+
 Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes,
                           StripeTable* stripes) {
   region_bytes_ = round_up(region_bytes, page_bytes);

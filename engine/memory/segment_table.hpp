@@ -61,6 +61,10 @@ class SegmentTable {
 
  public:
   explicit SegmentTable(Log const& log = common_log) : log_(log) {}
+  /// Memory that was not freed stays mapped, because the program may still use it after MPI_Finalize.
+  ~SegmentTable();
+  SegmentTable(SegmentTable const&) = delete;
+  SegmentTable& operator=(SegmentTable const&) = delete;
 
   /// Sets the NUMA node of all memory that is taken from the system after this call; none: the node of the
   /// thread that touches a page first.

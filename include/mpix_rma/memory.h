@@ -28,7 +28,8 @@ extern "C" {
  * to a page. Its content is undefined. From 256 KiB on this call allocates the pages: if the machine or the
  * cgroup lacks memory, the call fails with MPI_ERR_NO_MEM instead of the process being killed at first touch.
  * 1/32 of the memory of the machine or cgroup, at least 16 MiB and at most 1 GiB, is left free. Memory
- * allocated with mpix_lazy_memory is not counted.
+ * allocated with mpix_lazy_memory is not counted. Memory that is not freed stays allocated until the process
+ * ends; after MPI_Finalize only this process may access it.
  *
  * With mpix_same_address the memory of all ranks has one base, a multiple of 2 MiB from the MCA parameter
  * osc_mpix_same_address_base on; only ranks whose size is 0 have a null pointer. A pointer into the memory is

@@ -1,6 +1,6 @@
 /*
  * MPI_Finalize completes all operations: those without a request, with a request that nobody waits for, and
- * those through a communicator that is freed.
+ * those through a communicator that is freed. Allocated memory is accessible afterwards.
  */
 #include <mpix_rma.h>
 #include <stdio.h>
@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   const int other = (rank + 1) % size;
   void *base, **there = malloc((size_t)size * sizeof(*there));
   MPIX_RMA_Allocate(64, MPI_INFO_NULL, comm, &base, NULL);
+  *(long*)base = rank + 7;
   void* const own = received;
   MPI_Allgather(&own, sizeof(own), MPI_BYTE, there, sizeof(own), MPI_BYTE, comm);
   for (int part = 0; part < parts; ++part) {
@@ -41,6 +42,7 @@ int main(int argc, char** argv) {
       wrong += received[part][i] != 1000 * part + i;
     }
   }
+  wrong += *(long*)base != rank + 7;
   printf("rank %d: %ld wrong\n", rank, wrong);
   return wrong != 0;
 }
