@@ -22,6 +22,9 @@ class BasicAccessGuard {
   /// Returns the sequence of the message; 0 means no wait. Acquire: as is_set().
   std::uint64_t sequence() const noexcept { return word_.load(std::memory_order_acquire) >> 1; }
 
+  /// Whether raise(max_sequence) has been called: no message has this sequence. Acquire: as is_set().
+  bool is_at_maximum() const noexcept { return word_.load(std::memory_order_acquire) >= max_sequence << 1; }
+
   /// Makes later accesses wait for everything up to `sequence`.
   void raise(std::uint64_t sequence) noexcept {
     // Relaxed: a thread that must wait because of this message knows of it by other means.

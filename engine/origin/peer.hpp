@@ -150,7 +150,7 @@ class Peer : public mpix_engine_peer {
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from
   /// here on.
   void lose() noexcept { guard_.raise(lost_); }
-  bool is_lost() const noexcept { return guard_.sequence() == lost_; }
+  bool is_lost() const noexcept { return guard_.is_at_maximum(); }
 
   /// Reserves the next `count` positions of the message stream; returns the last one. Under the channel's
   /// lock.

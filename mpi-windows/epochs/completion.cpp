@@ -1,5 +1,7 @@
 #include "mpi-windows/epochs/completion.hpp"
 
+#include <utility>
+
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/failure.hpp"
 
@@ -56,6 +58,19 @@ int complete_all(Window& window) {
     if (target.outstanding.is_set()) error = first_of(error, complete_messages(window, target));
   });
   window.stores.complete();
+  return error;
+}
+
+int loss_of(Window const& window, Target const& target) noexcept {
+  return target.is_lost() ? class_of(window, engine::Status::unreachable) : MPI_SUCCESS;
+}
+
+int report_losses(Window& window) noexcept {
+  int error = MPI_SUCCESS;
+  window.targets.for_each([&](Target& target) {
+    if (!target.is_lost() || std::exchange(target.loss_reported, true)) return;
+    error = first_of(error, loss_of(window, target));
+  });
   return error;
 }
 

@@ -105,16 +105,20 @@ int flush_slow_path(Window& window, int rank, Level level, char const* call) {
     error = wait_for_queue(window, *used);
     error = first_of(
         error, level == Level::local ? complete_locally(window, *used) : complete_target(window, *used));
+    error = first_of(error, loss_of(window, *used));
   }
   return report(window, error, call, rank);
 }
 
 int flush_all(Window& window, Level level) {
   if (!window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
-  int const error = wait_for_queues(window);
-  if (level == Level::remote) return first_of(error, complete_all(window));
-  window.targets.for_each([&window](Target& target) { complete_locally(window, target); });
-  return error;
+  int error = wait_for_queues(window);
+  if (level == Level::remote) {
+    error = first_of(error, complete_all(window));
+  } else {
+    window.targets.for_each([&window](Target& target) { complete_locally(window, target); });
+  }
+  return first_of(error, report_losses(window));
 }
 
 int order(Window& window, int rank) {
@@ -148,6 +152,7 @@ int begin_flush_all(Window& window) {
 int iflush(Window& window, int rank, Level level, MPI_Request* request) {
   Target* used = nullptr;
   if (int const error = find_locked_target(window, rank, &used); error != MPI_SUCCESS) return error;
+  if (used != nullptr && used->is_lost()) return loss_of(window, *used);
   std::vector<Target*> pending;
   if (used != nullptr) add_outstanding(*used, pending);
   return iflush_targets(window, pending, level, request);

@@ -18,7 +18,7 @@ int flush_slow_path(Window& window, int rank, Level level, char const* call);
 inline int flush(Window& window, int rank, Level level, char const* call) {
   Target const& recent = window.targets.recent(rank);
   if (recent.access.load(std::memory_order_relaxed) == EpochAccess::open && window.epoch.is_passive() &&
-      !recent.outstanding.is_set()) [[likely]] {
+      !recent.outstanding.is_set() && !recent.is_lost()) [[likely]] {
     if (level == Level::remote) window.stores.complete();
     return MPI_SUCCESS;
   }

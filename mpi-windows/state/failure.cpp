@@ -86,6 +86,12 @@ char const* epoch_text(Window const& window) noexcept {
 
 namespace {
 
+bool is_lost(Window const& window, int rank) noexcept {
+  Target const* const target = window.targets.find(rank);
+  return target != nullptr &&
+         (target->is_lost() || (target->process != nullptr && target->process->is_lost()));
+}
+
 /// Returns the error with a text that begins with the name of the call.
 int naming(char const* call, int error, int error_class) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -109,6 +115,8 @@ int report_failure(Window const& window, int error, char const* call, ReportedTa
     error = code_with(error, "%s is not permitted now: on this window, %s", what.c_str(), epoch_text(window));
   } else if (error == MPI_ERR_RMA_RANGE) {
     error = code_with(error, "%s: the target memory is not attached to the window", what.c_str());
+  } else if (error == class_of(window, engine::Status::unreachable) && is_lost(window, subject.rank)) {
+    error = code_with(error, "%s: its process has ended, or cannot be reached", what.c_str());
   }
   int error_class = error;
   PMPI_Error_class(error, &error_class);

@@ -1,6 +1,7 @@
-/// A target of a window is killed: flush and unlock report it, and operations on the other targets continue.
-/// The last line of output is the result, because the exit status of mpirun is arbitrary when a rank is
-/// killed.
+/// A target of two windows is killed: flush and unlock report it, and operations on the other targets
+/// continue. The memory of one window is from MPI_Win_allocate, where operations are loads and stores, which
+/// succeed. The last line of output is the result, because the exit status of mpirun is arbitrary when a rank
+/// is killed.
 ///
 /// usage: mpirun --enable-recovery -np 3 window_killed
 #include <mpi.h>
@@ -9,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace {
 
@@ -38,6 +40,42 @@ void put_until_lost(MPI_Win window) {
   code = MPI_Put(&value, 1, MPI_LONG, victim, 0, 1, MPI_LONG, window);
   if (code == MPI_SUCCESS) code = MPI_Win_flush(victim, window);
   require(class_of(code) == MPI_ERR_OTHER, "later operations fail, too");
+  // The kernel may have refused the operations before the end of the process was detected.
+  do code = MPI_Win_flush_local(victim, window);
+  while (code == MPI_SUCCESS);
+  require(class_of(code) == MPI_ERR_OTHER, "a local flush fails");
+  require(class_of(MPI_Win_flush_all(window)) == MPI_ERR_OTHER, "the flush of all targets fails");
+  require(MPI_Win_flush_all(window) == MPI_SUCCESS, "later flushes of all targets do not report it again");
+}
+
+/// Whether the text of the error names the call and the rank.
+bool is_explained(int code, char const* call) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return std::strstr(text, call) != nullptr && std::strstr(text, "rank 1") != nullptr;
+}
+
+/// Puts 7 into the memory of the two targets, one of which is killed then.
+void outlive_victim(MPI_Win const (&windows)[2]) {
+  char token = 0;
+  long const value = 7;
+  for (MPI_Win const window : windows) {
+    MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, window);
+    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, window);
+    MPI_Put(&value, 1, MPI_LONG, victim, 0, 1, MPI_LONG, window);
+    require(MPI_Win_flush(victim, window) == MPI_SUCCESS, "a put to a living target is complete");
+  }
+  MPI_Send(&token, 1, MPI_CHAR, victim, 0, MPI_COMM_WORLD);
+  for (MPI_Win const window : windows) {
+    put_until_lost(window);
+    require(is_explained(MPI_Win_unlock(victim, window), "MPI_Win_unlock"), "unlock names the lost rank");
+    MPI_Put(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, window);
+    require(MPI_Win_unlock(other, window) == MPI_SUCCESS, "operations on another target continue");
+    require(is_explained(MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, window), "MPI_Win_lock"),
+            "lock names the lost rank");
+  }
+  MPI_Send(&token, 1, MPI_CHAR, other, 0, MPI_COMM_WORLD);
 }
 
 }  // namespace
@@ -47,31 +85,20 @@ int main(int argc, char** argv) {
   ::alarm(600);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  auto* const memory = static_cast<long*>(std::calloc(8, sizeof(long)));
-  MPI_Win window = MPI_WIN_NULL;
-  MPI_Win_create(memory, 8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  long* memory[2] = {static_cast<long*>(std::calloc(8, sizeof(long))), nullptr};
+  MPI_Win windows[2];
+  MPI_Win_create(memory[0], 8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &windows[0]);
+  MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory[1], &windows[1]);
+  for (MPI_Win const window : windows) MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   char token = 0;
   if (rank == victim) {
     MPI_Recv(&token, 1, MPI_CHAR, origin, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     ::kill(::getpid(), SIGKILL);
   }
-  if (rank == origin) {
-    MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, window);
-    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, window);
-    long value = 7;
-    MPI_Put(&value, 1, MPI_LONG, victim, 0, 1, MPI_LONG, window);
-    require(MPI_Win_flush(victim, window) == MPI_SUCCESS, "a put to a living target is complete");
-    MPI_Send(&token, 1, MPI_CHAR, victim, 0, MPI_COMM_WORLD);
-    put_until_lost(window);
-    (void)MPI_Win_unlock(victim, window);
-    MPI_Put(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, window);
-    require(MPI_Win_unlock(other, window) == MPI_SUCCESS, "operations on another target continue");
-    MPI_Send(&token, 1, MPI_CHAR, other, 0, MPI_COMM_WORLD);
-  }
+  if (rank == origin) outlive_victim(windows);
   if (rank == other) {
     MPI_Recv(&token, 1, MPI_CHAR, origin, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    require(memory[0] == 7, "the put to this process has arrived");
+    require(memory[0][0] == 7 && memory[1][0] == 7, "the puts to this process have arrived");
     std::puts("the window outlived its target");
     std::fflush(stdout);
   }
