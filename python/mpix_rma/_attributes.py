@@ -20,14 +20,16 @@ def _key(keyword: str) -> str:
     return "MPIX_RMA_KEY_" + keyword.upper()
 
 
-def set_each(setter: Callable[[Any, str, Any], None], owner: Any, attributes: dict[str, Any]) -> None:
-    """Sets the attributes of `owner`. TypeError for an unknown keyword, before any is set."""
+def set_each(setter: Callable[[Any, str, Any], None], getter: Callable[[Any, str], Any], owner: Any,
+             attributes: dict[str, Any]) -> None:
+    """Sets the attributes of `owner`, and keeps the others. TypeError for an unknown keyword, before any is set."""
     for keyword in attributes:
         if keyword not in _NAMES:
             raise TypeError(f"'{keyword}' is none of the attributes {', '.join(_NAMES)}")
-    sides = {keyword: value for keyword, value in attributes.items() if keyword in _SIDES}
-    if sides:
-        setter(owner, _key("origin_communicatable"), sum(_SIDES[keyword] for keyword, on in sides.items() if on))
+    if any(keyword in _SIDES for keyword in attributes):  # one key has both
+        sides = getter(owner, _key("origin_communicatable")) or 0
+        chosen = (bit for keyword, bit in _SIDES.items() if attributes.get(keyword, sides & bit))
+        setter(owner, _key("origin_communicatable"), sum(chosen))
     for keyword, value in attributes.items():
         if keyword not in _SIDES:
             setter(owner, _key(keyword), int(value) if keyword in (*_SWITCHES, "notify") else value)
@@ -48,7 +50,7 @@ def get_each(getter: Callable[[Any, str], Any], owner: Any) -> dict[str, Any]:
 
 def set_attributes(comm: MPI.Comm, **attributes: Any) -> None:
     """Sets attributes that all later operations through a communicator have. Duplicates inherit all but `notify`."""
-    set_each(_core.set_comm_attribute, comm, attributes)
+    set_each(_core.set_comm_attribute, _core.get_comm_attribute, comm, attributes)
 
 
 def get_attributes(comm: MPI.Comm) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class RequestObject(Request):
     def __init__(self, **attributes: Any) -> None:
         if not attributes:
             raise TypeError("a request object has attributes")
-        _attributes.set_each(_core.set_request_attribute, self, attributes)
+        _attributes.set_each(_core.set_request_attribute, _core.get_request_attribute, self, attributes)
 
     def get_attributes(self) -> dict[str, Any]:
         """The attributes that the object has, by keyword."""

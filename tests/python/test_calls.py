@@ -77,6 +77,16 @@ class Attributes(MemoryCase):
         self.assertEqual(rma.get_attributes(comm), {})
         comm.Free()
 
+    def test_sides_of_communicatable_memory(self):
+        comm = WORLD.Dup()
+        rma.set_attributes(comm, origin_communicatable=True)
+        rma.set_attributes(comm, target_communicatable=True)
+        both = {"origin_communicatable": True, "target_communicatable": True}
+        self.assertEqual(rma.get_attributes(comm), both)
+        rma.set_attributes(comm, origin_communicatable=False)
+        self.assertEqual(rma.get_attributes(comm), both | {"origin_communicatable": False})
+        comm.Free()
+
     def test_operation_of_a_communicator(self):
         comm = WORLD.Dup()
         self.own[:] = 10
