@@ -21,12 +21,12 @@ void pmpi_keyval_free_(MPI_Fint*, MPI_Fint*);
 
 namespace {
 
-/// The keys do not change between MPI_Init and MPI_Finalize, and these calls are errors outside of that time.
+/// Not cached: there are no keys until the engine is open.
 bool is_ours(int keyval) {
-  static std::array<int, 8> const keys{MPIX_RMA_KEY_ATOMICITY,        MPIX_RMA_KEY_ORDERING,
-                                       MPIX_RMA_KEY_BLOCKING,         MPIX_RMA_KEY_REMOTE_COMPLETION,
-                                       MPIX_RMA_KEY_COMMUNICATABLE,   MPIX_RMA_KEY_ACCUMULATE_OP,
-                                       MPIX_RMA_KEY_ACCUMULATE_SCALE, MPIX_RMA_KEY_NOTIFY};
+  std::array<int, 8> const keys{MPIX_RMA_KEY_ATOMICITY,        MPIX_RMA_KEY_ORDERING,
+                                MPIX_RMA_KEY_BLOCKING,         MPIX_RMA_KEY_REMOTE_COMPLETION,
+                                MPIX_RMA_KEY_COMMUNICATABLE,   MPIX_RMA_KEY_ACCUMULATE_OP,
+                                MPIX_RMA_KEY_ACCUMULATE_SCALE, MPIX_RMA_KEY_NOTIFY};
   return keyval != MPI_KEYVAL_INVALID && std::find(keys.begin(), keys.end(), keyval) != keys.end();
 }
 
