@@ -250,6 +250,20 @@ static int set_targets(ompi_win_t *win, int ranks)
     return MPI_SUCCESS;
 }
 
+/* Makes the creation of a window fail at all processes if set_targets fails at one. Collective. */
+static int set_targets_or_free(ompi_win_t *win, mpix_window_t *window, ompi_communicator_t *comm)
+{
+    const int own = set_targets(win, mpix_window_ranks(window));
+    int failed = MPI_SUCCESS != own;
+    int is_gone = 0;
+    const int ret = PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm);
+    if (MPI_SUCCESS == ret && !failed) {
+        return MPI_SUCCESS;
+    }
+    (void) mpix_window_free(window, &is_gone);
+    return MPI_SUCCESS != ret ? ret : MPI_ERR_NO_MEM;
+}
+
 int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int disp_unit,
                               ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model)
 {
@@ -264,7 +278,7 @@ int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int dis
     read_hints(info, hints, values);
     int ret = mpix_window_create(comm, &memory, hints, win, &module->window);
     if (MPI_SUCCESS == ret && mpix_window_ranks(module->window) != ompi_comm_size(comm)) {
-        ret = set_targets(win, mpix_window_ranks(module->window));
+        ret = set_targets_or_free(win, module->window, comm);
     }
     if (MPI_SUCCESS != ret) {
         free(module);
