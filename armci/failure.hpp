@@ -45,8 +45,9 @@ inline void check(char const* call, int process, void const* remote, mpixrma::en
   if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation({call, process, remote, status});
 }
-inline FailedOperation named(char const* call, mpixrma::Target const& target,
-                             mpixrma::engine::RmaOp const& operation, mpixrma::engine::Status status) {
+inline FailedOperation description_of(char const* call, mpixrma::Target const& target,
+                                      mpixrma::engine::RmaOp const& operation,
+                                      mpixrma::engine::Status status) {
   return {call,
           target.rank,
           reinterpret_cast<void const*>(operation.target),
@@ -58,7 +59,7 @@ inline FailedOperation named(char const* call, mpixrma::Target const& target,
 inline void check_operation(char const* call, mpixrma::Target const& target,
                             mpixrma::engine::RmaOp const& operation, mpixrma::engine::Status status) {
   if (mpixrma::engine::failed(status)) [[unlikely]]
-    fail_operation(named(call, target, operation, status));
+    fail_operation(description_of(call, target, operation, status));
 }
 /// Throws a Failure for a failed operation that `call` has waited for.
 void check_after_wait(char const* call, FailedOperation const& operation);

@@ -35,7 +35,7 @@ void on_done(mpixrma::engine::Completion& completion, Status status, std::size_t
   {
     std::lock_guard const held(tables_lock);
     if (mpixrma::engine::failed(status) && !mpixrma::engine::failed(pending.failed.status)) {
-      pending.failed = operation.named;
+      pending.failed = operation.description;
       pending.failed.status = status;
     }
     unused_operations.push_back(&operation);
@@ -210,7 +210,7 @@ bool test_implicit(char const* call) {
 void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation,
                        int* handle) {
   PendingOperation& kept = new_operation(handle, target.rank);
-  kept.named = named(call, target, operation, Status::ok);
+  kept.description = description_of(call, target, operation, Status::ok);
   operation.completion = &kept;
   mpixrma::engine::Issued const issued = mpixrma::issue(target, operation);
   if (mpixrma::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);

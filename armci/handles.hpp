@@ -18,7 +18,7 @@ struct Pending {
 /// An operation that was not complete when its call returned. Returns itself to the pool.
 struct PendingOperation : mpixrma::engine::Completion {
   Pending* pending = nullptr;
-  FailedOperation named;  ///< description of the operation for the error text
+  FailedOperation description;  ///< of the operation, for the error text
 };
 
 /// Returns the part of a handle that the library uses: the first int of an armci_hdl_t, or the whole of a

@@ -127,8 +127,9 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
   return mpixrma::direct_recorder() != nullptr && accumulate_traced(target, reduction, local, address, bytes);
 }
 
-/// Transfers by load and store within the call. Returns false without side effects if that is impossible, or
-/// for a put or get in a small segment: the look-ups for these are inlined completely and call no function.
+/// Transfers by load and store within the call. Returns false without side effects if that is impossible. A
+/// put or get finds large segments only, and returns false for others: its look-up is inlined and calls no
+/// function.
 template <Direction direction>
 bool move_directly(char const* call, void* local, void* remote, std::size_t bytes, int process,
                    Scaled const& scaled) {
