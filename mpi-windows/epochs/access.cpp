@@ -15,7 +15,7 @@ namespace mpixrma::windows {
 namespace {
 
 /// Starts to open the target. Sets `*open` if the target is already open or queued.
-int enter(Window& window, Target& target, Permission* permission, bool* open) {
+int enter(Window& window, Target& target, Requirement* requirement, bool* open) {
   for (;;) {
     {
       std::lock_guard const guard(window.epoch.lock);
@@ -23,7 +23,7 @@ int enter(Window& window, Target& target, Permission* permission, bool* open) {
       *open = access >= EpochAccess::queued;
       if (*open) return MPI_SUCCESS;
       if (access == EpochAccess::closed) {
-        if (int const error = window.epoch.check_access(target, permission); error != MPI_SUCCESS)
+        if (int const error = window.epoch.check_access(target, requirement); error != MPI_SUCCESS)
           return error;
         if (window.epoch.is_none()) window.epoch.kind.store(Epoch::fence, std::memory_order_relaxed);
         window.epoch.add(target);
@@ -36,14 +36,14 @@ int enter(Window& window, Target& target, Permission* permission, bool* open) {
   }
 }
 
-/// Obtains the permission, or queues the target until it is there. Opens or queues the target.
-int obtain_access(Window& window, Target& target, Permission permission) {
+/// Meets the requirement, or queues the target until it is met. Opens or queues the target.
+int obtain_access(Window& window, Target& target, Requirement requirement) {
   Awaited awaited = Awaited::nothing;
   int error = MPI_SUCCESS;
-  if (permission == Permission::post && !has_post_soon(window, target)) awaited = Awaited::post;
-  if (permission == Permission::lock && !try_lock(window, target, engine::LockMode::shared, Lock::shared))
+  if (requirement == Requirement::post && !has_post_soon(window, target)) awaited = Awaited::post;
+  if (requirement == Requirement::lock && !try_lock(window, target, engine::LockMode::shared, Lock::shared))
     error = request_lock(window, target, engine::LockMode::shared, engine::LockSend::at_once, &awaited);
-  if (permission == Permission::lock && awaited != Awaited::nothing &&
+  if (requirement == Requirement::lock && awaited != Awaited::nothing &&
       wait_for_answer(window, target, awaited)) {
     awaited = Awaited::nothing;
     error = target.queue->refusal;
@@ -65,15 +65,15 @@ void leave(Window& window, Target& target) {
 int begin_access(Window& window, int rank, Target** out) {
   Target* const made = find_target(window, rank);
   if (made == nullptr) return !window.processes.contains(rank) ? MPI_ERR_RANK : MPI_ERR_OTHER;
-  Permission permission = Permission::yes;
+  Requirement requirement = Requirement::none;
   bool open = false;
   *out = made;
-  if (int const error = enter(window, *made, &permission, &open); error != MPI_SUCCESS || open) {
+  if (int const error = enter(window, *made, &requirement, &open); error != MPI_SUCCESS || open) {
     if (made->is_queued()) (void)serve_queue(window, *made);
     return error;
   }
   try {
-    int const error = obtain_access(window, *made, permission);
+    int const error = obtain_access(window, *made, requirement);
     if (error != MPI_SUCCESS) leave(window, *made);
     return error;
   } catch (...) {  // other threads wait for the target

@@ -54,12 +54,12 @@ bool waits_in_stream(engine::Engine& engine, Target const& target) {
 /// `awaited`.
 bool may_issue(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
-  bool const comes = queue.awaited == Awaited::nothing ||
-                     (queue.awaited == Awaited::post && has_post(window, target)) ||
-                     (queue.awaited == Awaited::lock && lock_is_decided(window, target)) ||
-                     (queue.awaited == Awaited::nam_lock && has_nam_lock(window, target)) ||
-                     queue.awaited == Awaited::stream;
-  if (!comes) return false;
+  bool const has_occurred = queue.awaited == Awaited::nothing ||
+                            (queue.awaited == Awaited::post && has_post(window, target)) ||
+                            (queue.awaited == Awaited::lock && lock_is_decided(window, target)) ||
+                            (queue.awaited == Awaited::nam_lock && has_nam_lock(window, target)) ||
+                            queue.awaited == Awaited::stream;
+  if (!has_occurred) return false;
   // A queued operation must not wait for an in-stream lock: this thread has to serve other queues meanwhile.
   queue.awaited = waits_in_stream(window.engine, target) ? Awaited::stream : Awaited::nothing;
   return queue.awaited == Awaited::nothing;
@@ -88,7 +88,7 @@ int issue_queued(Window& window, Target& target) {
     held.lock();
     queue.error = first_of(queue.error, error);
   }
-  queue.is_served = false;
+  queue.is_being_served = false;
   queue.error = first_of(queue.error, queue.refusal);
   if (queue.error == MPI_SUCCESS) {
     queues().remove(target);
@@ -100,7 +100,7 @@ int issue_queued(Window& window, Target& target) {
 /// Called with Queues::lock held.
 bool has_issued_all(Target const& target) {
   TargetQueue const& queue = *target.queue;
-  bool const is_empty = !queue.is_served && queue.awaited == Awaited::nothing && queue.calls.empty();
+  bool const is_empty = !queue.is_being_served && queue.awaited == Awaited::nothing && queue.calls.empty();
   return is_empty || target.access.load(std::memory_order_relaxed) != EpochAccess::queued;
 }
 
@@ -167,12 +167,13 @@ int serve_queue(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   {
     std::lock_guard const held(queues().lock);
-    if (queue.is_served || target.access.load(std::memory_order_relaxed) != EpochAccess::queued) return 0;
-    queue.is_served = true;
+    if (queue.is_being_served || target.access.load(std::memory_order_relaxed) != EpochAccess::queued)
+      return 0;
+    queue.is_being_served = true;
   }
   if (may_issue(window, target)) return issue_queued(window, target);
   std::lock_guard const held(queues().lock);
-  queue.is_served = false;
+  queue.is_being_served = false;
   return 0;
 }
 
@@ -186,15 +187,15 @@ int serve_queues() {
     // The window exists as long as its target is listed, and a target that is served stays listed.
     if (std::ranges::find(queues().entries, entry) == queues().entries.end()) continue;
     TargetQueue& queue = *entry.target->queue;
-    if (queue.is_served) continue;
-    queue.is_served = true;
+    if (queue.is_being_served) continue;
+    queue.is_being_served = true;
     held.unlock();
     if (may_issue(*entry.window, *entry.target)) {
       issued += issue_queued(*entry.window, *entry.target);
       held.lock();
     } else {
       held.lock();
-      queue.is_served = false;
+      queue.is_being_served = false;
     }
   }
   return issued;

@@ -16,8 +16,8 @@ using engine::ReduceOp;
 /// The arguments of an update.
 struct UpdateCall {
   ReduceOp operation;
-  mpix_window_buffer const* origin;
-  void const* operand2;  ///< laid out as `origin`
+  mpix_window_buffer const* origin;  ///< operand of the update; of MPI_Compare_and_swap: its compare_addr
+  void const* operand2;  ///< of MPI_Compare_and_swap: its origin_addr, laid out as `origin`; else null
   mpix_window_buffer const* result;
   mpix_window_place const* target;
   int notification = no_notification;

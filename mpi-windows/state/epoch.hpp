@@ -18,7 +18,7 @@ namespace mpixrma::windows {
 enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
 
 /// The condition for the first operation of an epoch on a target: none, the target's post, or its lock.
-enum class Permission : std::uint8_t { yes, post, lock };
+enum class Requirement : std::uint8_t { none, post, lock };
 
 /// The access epoch, and the targets that are open in it.
 struct AccessEpoch {
@@ -44,7 +44,7 @@ struct AccessEpoch {
   }
   /// Determines whether operations may access the target, and what must be done first. Returns an error
   /// class.
-  int check_access(Target const& target, Permission* permission) const noexcept;
+  int check_access(Target const& target, Requirement* requirement) const noexcept;
   /// Lists the target as open.
   void add(Target& target) {
     target.open_index = opened.size();
@@ -67,16 +67,16 @@ struct AccessEpoch {
   std::vector<int> group;  ///< ranks of MPI_Win_start
 };
 
-inline int AccessEpoch::check_access(Target const& target, Permission* permission) const noexcept {
-  *permission = Permission::yes;
+inline int AccessEpoch::check_access(Target const& target, Requirement* requirement) const noexcept {
+  *requirement = Requirement::none;
   switch (kind.load(std::memory_order_relaxed)) {
     case Epoch::none: return fence_open ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
     case Epoch::fence: return MPI_SUCCESS;
     case Epoch::group:
-      if (!unchecked) *permission = Permission::post;
+      if (!unchecked) *requirement = Requirement::post;
       return target.in_group ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
     case Epoch::lock_all:
-      if (!unchecked) *permission = Permission::lock;
+      if (!unchecked) *requirement = Requirement::lock;
       return MPI_SUCCESS;
     case Epoch::locks: break;  // the lock calls have opened their targets
   }

@@ -63,12 +63,12 @@ struct LockGrant : engine::Completion {
 };
 
 /// Calls, and the state of the lock request or post that they wait for. One lock of the process protects
-/// `calls`, `is_served` and `error` of all queues; the other members belong to the thread that opens the
-/// target or serves the queue.
+/// `calls`, `is_being_served` and `error` of all queues; the other members belong to the thread that opens
+/// the target or serves the queue.
 struct TargetQueue {
   std::deque<std::unique_ptr<QueuedCall>> calls;
-  bool is_served = false;  ///< a thread checks for the grant, or issues the calls
-  int error = 0;           ///< first failure that no call has reported
+  bool is_being_served = false;  ///< a thread checks for the grant, or issues the calls
+  int error = 0;                 ///< first failure that no call has reported
   Awaited awaited = Awaited::nothing;
   engine::Status refused = engine::Status::ok;  ///< failed: lock refused, or queue abandoned
   int refusal = 0;                              ///< error code of `refused`
