@@ -129,7 +129,7 @@ inline bool with_cached_target(Count count, MPI_Datatype datatype, int rank, MPI
       return false;
     set |= given->set;
   }
-  if ((set & beyond_direct_path) != 0) return false;
+  if ((set & beyond_fast_paths) != 0) return false;
   return update(*recent);
 }
 

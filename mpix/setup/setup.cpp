@@ -80,11 +80,11 @@ void set_up_once() {
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &communicator_freed, &runtime_keys.communicator, nullptr);
   begin_datatypes(host().datatype_is_committed);
   create_keyvals();
-  std::uint64_t implied_by_direct_path =
+  std::uint64_t implied_by_fast_paths =
       MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
   if (!engine_of_process().is_checking())
-    implied_by_direct_path |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
-  beyond_direct_path = ~implied_by_direct_path;
+    implied_by_fast_paths |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
+  beyond_fast_paths = ~implied_by_fast_paths;
   (void)begin_statistics();
   add_classes();
 }

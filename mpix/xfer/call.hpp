@@ -25,10 +25,11 @@ struct XferCall {
   MPIX_RMA_Attributes const* attributes;
 };
 
-/// The attributes that the direct path (loads and stores within the call, then finish_direct()) does not
-/// satisfy, and those to be verified. Set when the library is set up. A mask of the attributes not satisfied,
-/// and with hidden visibility, so that a fast path tests it in memory with one instruction.
-__attribute__((visibility("hidden"))) extern std::uint64_t beyond_direct_path;
+/// The attributes that exclude every fast path: loads and stores within the call, then finish_direct(), do
+/// not satisfy them, or the attributes have to be verified. (check_fast_path() excepts ATOMICITY.) All bits
+/// until the library is set up. Hidden, and the excluding bits, so that a fast path tests them in memory with
+/// one instruction.
+__attribute__((visibility("hidden"))) extern std::uint64_t beyond_fast_paths;
 
 /// Joins the attributes of the call, the request object and the communicator. Invokes the error handler on
 /// failure and returns an MPI error code, as do the functions below.
