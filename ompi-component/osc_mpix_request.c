@@ -29,7 +29,7 @@ typedef struct osc_mpix_request_t {
     int mpi_error;           /* error code of an operation whose failure Open MPI knows */
     const struct mpix_host_failure *failure; /* of a failed operation, until `end` is called */
     void *failure_context;
-    bool asked; /* the failure was reported to the application */
+    bool reported; /* the failure was reported to the application */
     atomic_int references;        /* one of the engine until completion, one of the user until free */
     void (*freed)(mpix_handle_t); /* persistent requests: the front end's hook */
     void (*when_freed)(uint64_t); /* others: likewise, or NULL */
@@ -64,12 +64,12 @@ static void hold(osc_mpix_request_t *request, ompi_communicator_t *communicator)
 #define AFTER_TAKE_FROM_LIST(object) ((void) 0)
 #endif
 
-static void end_failure(osc_mpix_request_t *request, bool asked)
+static void end_failure(osc_mpix_request_t *request, bool reported)
 {
     const struct mpix_host_failure *failure = request->failure;
     if (NULL != failure) {
         request->failure = NULL;
-        failure->end(request->failure_context, asked);
+        failure->end(request->failure_context, reported);
     }
 }
 
@@ -78,7 +78,7 @@ static void release(osc_mpix_request_t *request)
     /* Acquire and release: the last owner, and the free list after it, see all changes that the other owner
      * made. */
     if (1 == atomic_fetch_sub_explicit(&request->references, 1, memory_order_acq_rel)) {
-        end_failure(request, request->asked);
+        end_failure(request, request->reported);
         /* Open MPI frees a failed request before it calls the error handler, so the communicator is kept
          * until the request is reused. */
         if (MPI_SUCCESS == request->mpi_error) {
@@ -116,7 +116,7 @@ static void hide_failure(osc_mpix_request_t *request)
 /* Whether MPI has reported the error of a request that is being freed. MPI_Wait and similar calls free a
  * failed request by the same function and leave no trace in the request. The calls between the MPI function
  * and this one are inlined; if they are not, the failure counts as reported. */
-static bool was_asked(const osc_mpix_request_t *request, const void *caller)
+static bool was_reported(const osc_mpix_request_t *request, const void *caller)
 {
     if (!REQUEST_COMPLETE(&request->super)) {
         return false; /* only MPI_Request_free frees an incomplete request */
@@ -136,7 +136,7 @@ static bool was_asked(const osc_mpix_request_t *request, const void *caller)
 static int request_free(ompi_request_t **handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) *handle;
-    request->asked = was_asked(request, __builtin_return_address(0));
+    request->reported = was_reported(request, __builtin_return_address(0));
     if (NULL != request->freed) {
         request->freed((mpix_handle_t) request);
     }
