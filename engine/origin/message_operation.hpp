@@ -26,7 +26,7 @@ struct MessageOperation {
   std::size_t total = 0;                 ///< bytes at the target
   bool completes_when_executed = false;  ///< complete when executed at the target, not when sent
   bool excluded_from_batch = false;      ///< may hold stripes of this process until it is answered
-  bool may_batch = false;                ///< for a lock request or release: may be sent in a batch
+  bool lock_may_batch = false;           ///< for a lock request or release: may be sent in a batch
   bool flushes_batch = false;            ///< sent at once, together with the open batch, if any
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< for an atomic operation

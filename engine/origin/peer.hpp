@@ -138,7 +138,7 @@ class Peer : public mpix_engine_peer {
   /// For defer_direct_access(): loads and stores must not overtake messages to other peers either.
   static constexpr std::uint64_t deferred_by_multi_peer_fence = AccessGuard::max_sequence - 2;
   /// Replaces `deferred_by_multi_peer_fence` by a position, or 0.
-  void defer_access_until(std::uint64_t sequence) noexcept {
+  void end_multi_peer_deferral(std::uint64_t sequence) noexcept {
     guard_.replace(deferred_by_multi_peer_fence, sequence);
   }
   std::uint64_t access_deferred_until() const noexcept { return guard_.sequence(); }

@@ -51,7 +51,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
-  operation.may_batch = send == LockSend::batched && sender_.makes_batches();
+  operation.lock_may_batch = send == LockSend::batched && sender_.makes_batches();
   std::uint64_t const sequence = peer.reserve(1);
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   stream.fence = sequence;
@@ -75,8 +75,8 @@ Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire:
   MessageStream& stream = peer.state().messages;
   bool const at_once = stream.unsent == nullptr && stream.may_send();
   // Send the release in the batch with its predecessors, whose acknowledgement covers it.
-  operation.may_batch = at_once && stream.has_open_batch();
-  if (operation.may_batch) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);
+  operation.lock_may_batch = at_once && stream.has_open_batch();
+  if (operation.lock_may_batch) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : streams_.queue(peer, operation).last_sequence;
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   // Complete without an acknowledgement: if the connection is lost, the target releases the lock.

@@ -69,8 +69,8 @@ void OperationStreams::send_again(Outstanding& entry) {
 bool OperationStreams::executed_or_request_ack(Peer& peer, std::uint64_t sequence) {
   MessageStream const& stream = peer.state().messages;
   if (stream.is_executed(sequence)) return true;
-  bool const acknowledged = sequence <= stream.delayed.newest_undelayed(peer.newest());
-  if (acknowledged || failed(sessions_.ensure_session(peer))) return false;
+  bool const ack_is_coming = sequence <= stream.delayed.newest_undelayed(peer.newest());
+  if (ack_is_coming || failed(sessions_.ensure_session(peer))) return false;
   // An empty put, whose acknowledgement covers everything before it.
   MessageOperation nothing;
   nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);

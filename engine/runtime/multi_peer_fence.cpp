@@ -36,7 +36,7 @@ void EngineOrder::end_multi_peer_fence() {
   state_.peers.for_each([](Peer& peer) {
     std::lock_guard const held(channel_of(peer).lock);
     std::uint64_t const newest = peer.newest();
-    peer.defer_access_until(peer.state().messages.is_executed(newest) ? 0 : newest);
+    peer.end_multi_peer_deferral(peer.state().messages.is_executed(newest) ? 0 : newest);
   });
 }
 

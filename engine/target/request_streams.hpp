@@ -67,8 +67,8 @@ class RequestStreams {
   };
 
   void buffer(Origin& origin, BufferedRequest buffered);
-  void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
-               std::span<std::byte const> payload);
+  void execute_or_block(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
+                        std::span<std::byte const> payload);
 
   Parts parts_;
   std::list<BlockedRequest> blocked_;  ///< in the order of arrival
