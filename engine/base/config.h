@@ -34,8 +34,8 @@ struct mpix_engine_config {
                                    128 KiB for each origin; 0: default */
   size_t max_endpoints;         /**< connections to other processes before idle ones are closed; 0: default */
   size_t heap_bytes;            /**< granularity of memory taken from the system for segments; 0: default */
-  int agent_poll_us;            /**< microseconds after the application's last poll before the
-                                     agent executes messages itself; 0: default */
+  int agent_poll_us;            /**< microseconds between the agent's checks whether the application has
+                                     polled since; if not, it executes messages itself; 0: default */
   /** Cores of the agent's thread: a list such as "0,2-3", "bound" for the cores that the process is bound
    * to, or "auto" (or NULL) for cores that no process of the job is bound to, if this process is bound to
    * cores and the host has such cores. */

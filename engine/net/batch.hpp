@@ -127,10 +127,10 @@ class BatchWriter {
     return at;
   }
 
-  /// Appends a request that differs from the last one in address and operation id alone, so that the last
-  /// record becomes, or stays, a run. `chained`: the request is executed after the last one; else after the
-  /// same position as the last one. Returns the location for the request's data, or nullptr if there is no
-  /// room, or if the run differs in `chained`.
+  /// Appends a request that differs from the last one in position, address, operation id and data alone, so
+  /// that the last record becomes, or stays, a run. `chained`: the request is executed after the last one;
+  /// else after the same position as the last one. Returns the location for the request's data, or nullptr if
+  /// there is no room, or if the run differs in `chained`.
   std::byte* extend(RemoteAddress address, std::uint64_t operation_id,
                     bool chained) noexcept requires std::is_same_v<Header, RequestHeader> {
     std::size_t const entry = shape_.entry_bytes();

@@ -1,5 +1,5 @@
-/// Runs: consecutive requests of a batch that differ in address, and in the operation id of their answers,
-/// alone.
+/// Runs: consecutive requests of a batch that differ in position, address, the operation id of their answers,
+/// and data alone.
 ///
 /// A run is one record of the batch (batch.hpp): the header of its first request, the data of that request,
 /// and an entry for each further one. An entry consists of the difference of its address from the previous

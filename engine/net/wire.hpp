@@ -206,8 +206,8 @@ inline constexpr std::size_t max_repeated_runs = 64;
 /// Maximum cost, in bytes, of requests with flag_delayed_ack before they are acknowledged.
 inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;
 
-/// Maximum number of bytes that a request may access without carrying as much data, or that may be answered
-/// with data; legitimate requests stay within a fragment.
+/// Maximum number of target bytes that a request, or the requests of a batch together, may access without
+/// carrying data for them, or fetch (unpaid_bytes()); legitimate requests stay within a fragment.
 inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
 
 /// Whether the request is answered with `bytes` bytes of the target's memory.

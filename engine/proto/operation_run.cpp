@@ -19,7 +19,8 @@ unsigned flags_of(wire::RequestKind kind, OpFlags op_flags) noexcept {
   return flags;
 }
 
-/// Whether the operation's request would differ from the request `header` in position and address alone.
+/// Whether the operation's request would differ from the request `header` in position, address and data
+/// alone.
 bool is_alike(wire::RequestHeader const& header, RunOperation const& operation) noexcept {
   if (header.bytes != operation.bytes || header.context != operation.context) return false;
   if (header.exposure != static_cast<std::uint64_t>(operation.exposure)) return false;

@@ -194,9 +194,9 @@ class Channel final : public MessageHandler {
   /// Sets the function that wakes the agent.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  /// Called by the MPI library's progress. Only takes requests from the ring while the agent sleeps on the
-  /// event descriptor and no batch is open, because then no message has arrived. Otherwise polls up to
-  /// `turns_per_poll` times for an event, because a turn of the library's own progress costs about as much as
+  /// Called by the MPI library's progress. While the agent sleeps on the event descriptor, no message has
+  /// arrived: if no batch is open either, only requests in the ring are executed. Otherwise polls up to
+  /// `turns_per_poll` times for an event, because a turn of the MPI library's progress costs about as much as
   /// a message.
   int poll() {
     count_poll();
@@ -245,8 +245,8 @@ class Channel final : public MessageHandler {
   bool agent_sleeps() const noexcept { return agent_sleeps_.load(std::memory_order_relaxed); }
 
  private:
-  /// Sends the deferred batches once the oldest has been deferred for `progress_interval`. A batch that is
-  /// deferred while no other is also postpones the next call of progress().
+  /// Sends the deferred batches once the oldest has been deferred for `progress_interval`. The first deferred
+  /// batch also postpones the next call of progress().
   void send_overdue_batches(std::chrono::steady_clock::time_point now) {
     RequestSender& sender = message_protocol.sender;
     if (!sender.has_deferred_batch()) return;

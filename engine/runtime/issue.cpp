@@ -74,7 +74,7 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
   if (state_->multi_peer_fence.is_pending()) [[unlikely]]
     order.wait_for_multi_peer_fence(&peer);
   if (operation.target_layout.size() == 0)
-    return notify(peer, operation);  // regardless of the operation on elements
+    return notify(peer, operation);  // even if is_sound() fails: no element is accessed
   if (!is_sound(operation)) return Issued::ended(Status::bad_argument);
   if (state_->device_memory.holds_origin_of(operation)) return Issued::ended(Status::device_memory);
   bool const ordered = has(operation.flags, OpFlags::ordered);
