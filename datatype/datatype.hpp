@@ -20,10 +20,12 @@ struct FlatType {
   engine::OwnedLayout layout;  ///< including displacements
   std::ptrdiff_t extent = 0;   ///< extent in bytes
   std::size_t size = 0;        ///< number of data bytes
-  /// The predefined type that the datatype consists of; undefined if `mixed`.
+  /// The predefined type that the datatype consists of, as the engine's (`none` if it has no such type) and
+  /// as MPI's. If several predefined types are one ElementType, `base` is the first of them. Both are
+  /// undefined if `mixed`.
   engine::ElementType element = engine::ElementType::none;
   MPI_Datatype base = MPI_DATATYPE_NULL;
-  bool mixed = false;
+  bool mixed = false;  ///< consists of predefined types that are not one ElementType
 };
 
 /// Thrown for a datatype with an unknown constructor.

@@ -174,7 +174,7 @@ Finding open_files() {
 
 Finding huge_pages() {
   Finding finding{"huge pages", Verdict::no, "", "sysctl vm.nr_hugepages, for allocations that ask for them"};
-  long const free = number_in("/proc/sys/vm/nr_hugepages", 0);
+  long const reserved = number_in("/proc/sys/vm/nr_hugepages", 0);
   std::ifstream stream("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
   std::string transparent;
   std::getline(stream, transparent);
@@ -182,8 +182,8 @@ Finding huge_pages() {
   std::string const chosen = begin == transparent.npos
                                  ? "unknown"
                                  : transparent.substr(begin + 1, transparent.find(']') - begin - 1);
-  finding.reason = std::to_string(free) + " reserved; transparent ones for shared memory: " + chosen;
-  if (free == 0 && (chosen == "never" || chosen == "unknown" || chosen == "deny")) return finding;
+  finding.reason = std::to_string(reserved) + " reserved; transparent ones for shared memory: " + chosen;
+  if (reserved == 0 && (chosen == "never" || chosen == "unknown" || chosen == "deny")) return finding;
   finding.verdict = Verdict::yes;
   finding.remedy = "";
   return finding;

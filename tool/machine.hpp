@@ -16,9 +16,11 @@ struct Finding {
   std::string remedy;  ///< "" if no action is needed
 };
 
-/// Each function tries the feature if possible, rather than reading a setting.
-Finding shared_files();        ///< direct: access to memory of other processes by load and store
-Finding cross_memory();        ///< copies from and to memory of other processes
+// These two try the feature.
+Finding shared_files();  ///< direct: access to memory of other processes by load and store
+Finding cross_memory();  ///< copies from and to memory of other processes
+
+// The others read settings and limits.
 Finding network_devices();     ///< put and get in hardware
 Finding shared_memory_size();  ///< /dev/shm, which UCX uses
 Finding locked_memory();

@@ -74,8 +74,8 @@ class GrantMapping {
 /// and throw Error.
 class Session {
  public:
-  /// Throws Error(not_found) if the grant does not exist, or belongs to another user and this one is no
-  /// administrator.
+  /// Throws Error(not_found) if the grant does not exist, or if it belongs to another user and the calling
+  /// user is not an administrator.
   static Session open(Locator const& grant, int timeout_ms = default_timeout_ms);
   /// Opens the window with this port name. Throws Error(not_found) if the window does not exist or is not
   /// visible to this user.

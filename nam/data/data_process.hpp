@@ -287,7 +287,7 @@ class DataProcess {
   /// The time without a control process.
   struct Adoption {
     FileDescriptor socket;      ///< at which a new control process finds this one
-    bool is_temporary = false;  ///< the server is not started again
+    bool is_temporary = false;  ///< the server runs with --temporary: no new control process will come
     int seconds_alone = 0;
   };
   /// Leases of remote sessions.

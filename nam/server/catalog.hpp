@@ -90,7 +90,7 @@ class Catalog {
     Found window;
   };
   /// Returns at most `most` names after `after`, in the order of owner and name; only those of `owner` if it
-  /// is given. `window` is empty if the description of the window that the name refers to is unreadable.
+  /// is given. FoundName::window is empty if the window's description is unreadable.
   std::vector<FoundName> names(std::optional<uid_t> owner, NameKey const& after, std::size_t most);
   /// Counts names of the grant's windows published by users other than `owner`: `of_user` by users accepted
   /// by `is_of_user`, `of_all` by all.
