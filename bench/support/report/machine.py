@@ -40,10 +40,11 @@ def commit():
 
 
 def packages():
-    """{Debian package: version} of the installed ones among MPI, UCX, libc, gcc and those that scripts/packages*.txt name."""
+    """{Debian package: version} of the installed ones among MPI, UCX, libc, gcc, the libraries of NWChem and those that
+    scripts/packages*.txt name."""
     names = {line.strip() for path in sorted((ROOT / "scripts").glob("packages*.txt"))
              for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")}
-    names |= {"libopenmpi3", "libucx0", "libc6", "gcc", "g++"}
+    names |= {"libopenmpi3", "libucx0", "libc6", "gcc", "g++", "libglobalarrays-dev", "libopenblas0-pthread"}
     try:
         done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\n", *sorted(names)],
                               capture_output=True, text=True)
