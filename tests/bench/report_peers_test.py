@@ -75,8 +75,26 @@ wall seconds: 2.875
         self.assertEqual(nwchem.groups(options(quick=True)), [])
         for given in (options(), options(quick=True, only=["nwchem"])):
             runs = [run for group in nwchem.groups(given) for run in group]
-            self.assertIn("packaged, osc/mpix; 4 ranks, one host", [run.name for run in runs])
+            for side in "packaged, osc/mpix", "ARMCI, this library", "Global Arrays on ComEx MPI-PR":
+                for place in "4 ranks, one host", "2 ranks, two hosts":
+                    self.assertIn(f"{side}; {place}", [run.name for run in runs])
             self.assertEqual(launch.Launcher("/b").command(runs[0])[0], str(launch.ROOT / "bench" / "nwchem"))
+
+    def test_ours_have_a_ratio_to_stock_and_one_to_comex(self):
+        rows = parse.nwchem(self.OUTPUT)
+        seconds = {"stock": 4.0, "mpix": 2.0, "armci": 3.0, "comex": 1.0}
+        records = [{"run": nwchem.name(side, 1, 2), "status": 0, "round": number, "began": 0.0,
+                    "rows": [[*row[:5], seconds[side] if row[1] == "wall" else row[5]] for row in rows]}
+                   for side in seconds for number in range(6)]
+        for without, expected in (None, "2.00 (2.00 to 2.00)"), ("comex", ""):
+            kept = [record for record in records if without is None or record["run"] != nwchem.name(without, 1, 2)]
+            table = next(block for block in nwchem.blocks(model.Results(kept)) if "program" in block.columns)
+            cells = {row[1].text: dict(zip(table.columns, (cell.text for cell in row))) for row in table.rows}
+            of_mpix, of_armci = (cells[nwchem.LABELS[side]] for side in ("mpix", "armci"))
+            self.assertEqual((of_mpix["ratio"], of_armci["ratio"]), ("0.50", "0.75"))
+            self.assertEqual(of_mpix["ratio to ComEx MPI-PR"], expected)
+            for side in {"stock", "comex"} - {without}:
+                self.assertEqual({cells[nwchem.LABELS[side]][column] for column in ("ratio", "ratio to ComEx MPI-PR")}, {""})
 
     def test_energies_that_differ_are_marked(self):
         def blocks(other, hosts=1):
