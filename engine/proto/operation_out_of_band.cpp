@@ -1,4 +1,5 @@
 /// OperationStreams: operations that are sent ahead of others.
+#include <optional>
 #include <vector>
 
 #include "engine/origin/peer_state.hpp"
@@ -6,8 +7,9 @@
 
 namespace mpixrma::engine {
 
-Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
+std::optional<Issued> OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
+  if (peer.state().messages.suspended) return std::nullopt;
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.flags |= flags_for_execution(operation, StripeHolder::origin);
@@ -23,7 +25,7 @@ Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   std::uint64_t const last = entry.last_sequence;
   tracked_.add_detached(entry);  // `unfinished` is in issue order and ends with unsent operations
   send_out_of_band(entry);
-  return {Status::ok, false, last};
+  return Issued{Status::ok, false, last};
 }
 
 /// Sends all messages of the entry ahead of unsent ones, which keep their earlier positions.

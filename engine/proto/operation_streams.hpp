@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,9 +41,9 @@ class OperationStreams {
   Issued issue(Peer& peer, RmaOp const& operation, UniqueStripeLock stripe_lock);
   /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
   /// not sent yet and regardless of the credit, because earlier messages may wait for these stripes. The
-  /// operation has no predecessors and at most a fragment's data; its completion is called at its end. Must
-  /// not be called while the stream is suspended.
-  Issued issue_out_of_band(Peer& peer, RmaOp const& operation);
+  /// operation has no predecessors and at most a fragment's data; its completion is called at its end.
+  /// Returns nullopt while the stream is suspended, for example until a deferred network has started.
+  std::optional<Issued> issue_out_of_band(Peer& peer, RmaOp const& operation);
 
   /// As issue(), if the operation continues the last run of the batch that is being filled. Returns the
   /// operation's position; 0: the operation does not continue the run, and nothing is done.

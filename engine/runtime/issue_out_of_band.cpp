@@ -1,6 +1,7 @@
 /// Message protocol: messages of an operation for which this process holds the target's stripes.
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "engine/op/kernel/whole_elements.hpp"
@@ -32,15 +33,15 @@ Status message::execute_out_of_band(Dispatch& dispatch) {
     BlockingCompletion completion;
     RmaOp awaited = part.operation();
     awaited.completion = &completion;
-    Issued issued;
+    std::optional<Issued> issued;
     engine.waits.until(dispatch.peer(), [&] {
       std::lock_guard const held(channel.lock);
-      if (dispatch.peer_state().messages.suspended) return false;
       issued = channel.message_protocol.streams.issue_out_of_band(dispatch.peer(), awaited);
+      if (!issued) return false;
       channel.answer_itself();
       return true;
     });
-    if (failed(issued.status)) return issued.status;
+    if (failed(issued->status)) return issued->status;
     engine.waits.until(dispatch.peer(), [&] { return completion.is_done.load(std::memory_order_acquire); });
     if (failed(completion.status)) return completion.status;
   }
