@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/net/address.hpp"
+#include "engine/net/address_service.hpp"
 #include "engine/net/session.hpp"
 #include "engine/net/wire.hpp"
 #include "tests/support/job.hpp"
@@ -32,11 +33,32 @@ std::vector<std::byte> bytes_of(Header const& header) {
 struct Target {
   engine::ProcessAddress address;
   engine::Secret secret{};
+
+  /// Returns the worker for messages of `process`; the others drop its handshakes.
+  std::vector<std::byte> const& worker_for(std::uint64_t process) const {
+    return address.workers.at(engine::worker_for(process, address.workers.size()));
+  }
 };
 
-inline Target target_of(Rank& rank, int of) {
+inline Target published_by(Rank& rank, int of) {
   Target target;
   EXPECT_TRUE(engine::read_published(rank.address_of(of), &target.address, &target.secret));
+  return target;
+}
+
+/// Returns the publication with the addresses of workers: a deferred network starts.
+inline Target target_of(Rank& rank, int of) {
+  Target target = published_by(rank, of);
+  if (!target.address.is_deferred) return target;
+  auto const self = engine::Credentials::make(0);
+  engine::AddressQueries queries(self);
+  queries.ask(target.address.process, target.secret, target.address.workers.front());
+  std::vector<engine::AddressQueries::Answer> answers;
+  for (int ms = 0; answers.empty() && ms < 20000 * slowness; ++ms) {
+    answers = queries.progress();
+    if (answers.empty()) ::usleep(1000);
+  }
+  EXPECT_TRUE(!answers.empty() && engine::decode(answers.front().address, &target.address));
   return target;
 }
 
@@ -52,8 +74,9 @@ struct Identity {
 
 /// Returns the identity of `process`, on the host of `rank`, with the rogue's worker as address.
 inline Identity identity_beside(Rank& rank, Rogue const& rogue, std::uint64_t process) {
-  Identity self{target_of(rank, rank.rank()).address, {}};
+  Identity self{published_by(rank, rank.rank()).address, {}};
   self.address.process = process;
+  self.address.is_deferred = false;
   self.address.workers = {rogue.worker_address()};
   self.nonce.fill(std::byte{7});
   return self;

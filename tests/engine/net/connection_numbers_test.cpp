@@ -28,7 +28,7 @@ class ClosingOrigin {
  public:
   explicit ClosingOrigin(Target const& target, Rank& rank)
       : target_(target),
-        rogue_(target.address.workers.front()),
+        rogue_(target.worker_for(origin_name)),
         self_(test::identity_beside(rank, rogue_, origin_name)) {
     rogue_.on_message = [this](wire::MessageClass kind, std::span<std::byte const> header,
                                std::span<std::byte const>) {

@@ -31,6 +31,7 @@ enum : int { memory_slot, sent_slot, end_slot };
 constexpr std::size_t words = 512;
 constexpr std::size_t untouched_from = 256;  ///< index of the first word that must not be written
 constexpr std::uint64_t pattern_word = 0x5eed;
+constexpr std::uint64_t intruder_name = 0xbad;
 
 void only_messages(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_MESSAGE;
@@ -49,7 +50,7 @@ Target known_of(Rank& rank, int of) {
 
 class Sender {
  public:
-  explicit Sender(Target const& target) : rogue_(target.address.workers.front()) {}
+  explicit Sender(Target const& target) : rogue_(target.worker_for(intruder_name)) {}
 
   void request(Text text) { send(wire::MessageClass::request, std::move(text)); }
   void reply(Text text) { send(wire::MessageClass::reply, std::move(text)); }
@@ -156,10 +157,9 @@ TEST(UnauthenticatedPeer, RequestsWithoutAHandshakeAreNotExecuted) {
 TEST(UnauthenticatedPeer, HandshakesWithoutTheSecretOpenNoSession) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     Target const guess = known_of(rank, victim);
-    std::uint64_t const own = 0xbad;
     // Its own identity, that of a process known to the victim, that of an unknown process, and the victim's.
     for (std::uint64_t const name :
-         {own, Rank::process_of(friendly), Rank::process_of(intruder), Rank::process_of(victim)}) {
+         {intruder_name, Rank::process_of(friendly), Rank::process_of(intruder), Rank::process_of(victim)}) {
       Identity const self = test::identity_beside(rank, sender.rogue(), name);
       std::vector<std::byte> const address = encode(self.address);
       for (Secret const& secret : {guess.secret, Secret{}, test::target_of(rank, friendly).secret}) {
@@ -177,7 +177,7 @@ TEST(UnauthenticatedPeer, HandshakesWithoutTheSecretOpenNoSession) {
 TEST(UnauthenticatedPeer, RelayedHandshakesOpenNoSession) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     // A handshake under the victim's secret that names the friendly rank as its target.
-    Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
+    Identity const self = test::identity_beside(rank, sender.rogue(), intruder_name);
     Target target = test::target_of(rank, victim);
     target.address.process = Rank::process_of(friendly);
     SessionOpening const opening = self.opening_to(target, 1);
@@ -221,7 +221,7 @@ TEST(UnauthenticatedPeer, ReplayedHandshakeOpensNoSession) {
     if (rank.rank() == intruder) {
       Target const target = test::target_of(rank, victim);
       Sender admitted(target);
-      Identity const self = test::identity_beside(rank, admitted.rogue(), 0xbad);
+      Identity const self = test::identity_beside(rank, admitted.rogue(), intruder_name);
       SessionOpening const opening = self.opening_to(target, 1);
       Text const recorded =
           test::handshake_message(make_handshake(target.secret, opening, encode(self.address)));
@@ -243,7 +243,7 @@ TEST(UnauthenticatedPeer, ReplayedHandshakeOpensNoSession) {
       EXPECT_EQ(rank.engine().traffic.statistics().messages_dropped, 12u);
       EXPECT_EQ(memory[0], 4u);
       EXPECT_EQ(memory[1], pattern_word);
-      EXPECT_EQ(rank.engine().traffic.with(0xbad).messages_executed, 1u);
+      EXPECT_EQ(rank.engine().traffic.with(intruder_name).messages_executed, 1u);
       EXPECT_LE(rank.engine().traffic.statistics().endpoints, 1u);  // the admitted peer may have gone
     }
     rank.barrier();

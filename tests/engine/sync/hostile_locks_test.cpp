@@ -22,6 +22,7 @@ enum : int { victim, friendly, rogue, ranks };
 enum : int { word_slot, stage_slot };
 
 constexpr std::uint64_t value = 77;
+constexpr std::uint64_t origin_name = 0xbad;
 
 void configure(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_MESSAGE;
@@ -36,8 +37,8 @@ class Origin {
  public:
   explicit Origin(Rank& rank)
       : target_(test::target_of(rank, victim)),
-        sender_(target_.address.workers.front()),
-        self_(test::identity_beside(rank, sender_, 0xbad)) {
+        sender_(target_.worker_for(origin_name)),
+        self_(test::identity_beside(rank, sender_, origin_name)) {
     sender_.on_message = [this](wire::MessageClass kind, auto header, auto payload) {
       count_refusals(kind, header, payload);
     };

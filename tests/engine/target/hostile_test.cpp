@@ -48,6 +48,7 @@ constexpr auto pattern = std::byte{0xc3};
 enum : int { victim, friendly, rogue, ranks };
 enum : int { target_slot, friend_slot, end_slot };
 constexpr LockId locks = 20;  ///< locks of the victim
+constexpr std::uint64_t rogue_name = 0xbad;
 
 /// A segment between pages whose pattern shows writes beyond it.
 class PatternedSegment {
@@ -298,9 +299,9 @@ void try_lock(Rank& rank) {
 
 void run_hostile_peer(Rank& rank, std::uint64_t seed) {
   test::Target const target = test::target_of(rank, victim);
-  test::Rogue sender(target.address.workers.front());
+  test::Rogue sender(target.worker_for(rogue_name));
   ASSERT_TRUE(sender.is_connected());
-  test::Identity const self = test::identity_beside(rank, sender, 0xbad);
+  test::Identity const self = test::identity_beside(rank, sender, rogue_name);
   SessionOpening const opening = self.opening_to(target, 1);
   MessageGenerator generator(seed, rank.published(victim, target_slot),
                              tokens_of(target.secret, opening).request);
