@@ -103,7 +103,7 @@ class Mixture {
     for (unsigned char& value : data) value = static_cast<unsigned char>(random_());
     std::size_t const rows = 1 + below(4);
     Dimension const there[] = {{rows, 16}};
-    RmaOp put = contiguous(OpKind::put, data, own(to, cell), 8 * rows);
+    RmaOp put = contiguous(OpKind::put, keep(data), own(to, cell), 8 * rows);
     put.target_layout = {8, there, {}};
     put.flags = OpFlags::ordered;
     issue(to, put);
@@ -132,13 +132,19 @@ class Mixture {
   void check_gets() {
     for (Got const& got : gets_) EXPECT_EQ(got.bytes, got.expected);
     gets_.clear();
+    kept_.clear();
+  }
+  /// Returns a copy, which lives until all operations are complete.
+  std::byte* keep(auto const& data) {
+    static_assert(sizeof data == cell_bytes);
+    return static_cast<std::byte*>(std::memcpy(kept_.emplace_back().data(), &data, sizeof data));
   }
   /// Adds to the counters as one array.
   void add(int to) {
     std::int64_t addends[counters];
     for (std::size_t i = 0; i < counters; ++i)
       sums_[index(to, i)] += addends[i] = static_cast<std::int64_t>(below(100));
-    issue(to, contiguous(ReduceOp::sum, ElementType::int64, addends, counter(to, 0), sizeof addends));
+    issue(to, contiguous(ReduceOp::sum, ElementType::int64, keep(addends), counter(to, 0), sizeof addends));
   }
   void add_atomically(int to) {
     std::size_t const which = below(counters);
@@ -179,6 +185,7 @@ class Mixture {
   std::vector<std::int64_t> sums_;
   std::array<std::int64_t, test::max_ranks * counters> least_{};
   std::deque<Got> gets_;
+  std::deque<std::array<std::byte, cell_bytes>> kept_;
 };
 
 TEST_P(BatchingAtRandom, RandomOperationsOfSeveralOriginsMatchModel) {

@@ -39,7 +39,8 @@ TEST(Placement, AgentRunsOnUnboundCores) {
   EXPECT_EQ(cores_for_agent(cores("4"), cores("4-5"), cores("0-3")), cores("5"));
 }
 
-/// Returns the cores of this process's thread with the agent's name.
+/// Returns the cores of this process's thread with the agent's name: there is one channel. Agents of
+/// further channels move with their first event.
 Cores cores_of_agent() {
   DIR* const threads = ::opendir("/proc/self/task");
   Cores found;
@@ -91,6 +92,7 @@ class TwoCores : public ::testing::Test {
 TEST_F(TwoCores, AgentAvoidsCoreOfItsProcess) {
   auto const configure = [](mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.channels = 1;
     bind(0);  // both processes: core 1 is unused
   };
   test::run_job(2, configure, [](test::Rank& rank) {
@@ -102,6 +104,7 @@ TEST_F(TwoCores, AgentAvoidsCoreOfItsProcess) {
 TEST_F(TwoCores, AgentStaysIfEveryCoreIsTaken) {
   auto const configure = [](mpix_engine_config& config, int rank) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.channels = 1;
     bind(static_cast<unsigned>(rank));
   };
   test::run_job(2, configure, [](test::Rank& rank) {
@@ -113,6 +116,7 @@ TEST_F(TwoCores, AgentStaysIfEveryCoreIsTaken) {
 TEST_F(TwoCores, AgentRunsOnConfiguredCores) {
   auto const configure = [](mpix_engine_config& config, int rank) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.channels = 1;
     config.agent_cores = rank == 0 ? "bound" : "0-1";
     bind(0);
   };

@@ -63,6 +63,8 @@ struct StreamTarget {
     EXPECT_EQ(run(rank.engine(), peer(), contiguous(OpKind::get, &value, there, sizeof value)), Status::ok);
     return value;
   }
+  /// Starts a deferred network. A stream that waits for the start takes no lock requests.
+  void connect() const { (void)get(); }
   Peer& peer() const { return rank.peer(number); }
 
   Rank& rank;
@@ -107,6 +109,7 @@ TEST(StreamLock, DelaysOperationsWithoutBlockingTheirOrigin) {
     }
     rank.barrier();
     if (rank.rank() == 2) {
+      target.connect();
       EXPECT_TRUE(target.lock());
       target.put(value);
       target.unlock();
@@ -137,6 +140,7 @@ TEST(StreamLock, CanBeAwaitedWithoutOperations) {
     }
     rank.barrier();
     if (rank.rank() == 2) {
+      target.connect();
       EXPECT_TRUE(target.lock());
       for (int i = 0; i < 50; ++i) EXPECT_FALSE(rank.engine().order.test(target.peer(), UINT64_MAX));
       rank.signal(2, 1);
@@ -158,6 +162,7 @@ TEST(StreamLock, IsBatchedWithOperationsUnderIt) {
   run_job(2, messages_only, [](Rank& rank) {
     static constexpr std::int64_t values[] = {3, 4};
     StreamTarget const target(rank);
+    target.connect();
     for (std::int64_t const& value : values) {
       if (rank.rank() != 1) continue;
       EXPECT_EQ(target.complete(), Status::ok);
@@ -267,6 +272,7 @@ TEST(StreamLock, IsGrantedWhenItsHolderHasDied) {
         }
         if (rank.rank() == 2) {
           wait_for(1, held);
+          target.connect();
           EXPECT_TRUE(target.lock());
           target.put(value);
           target.unlock();
@@ -287,6 +293,7 @@ TEST(StreamLock, MissingLockIsReportedByItsContext) {
   run_job(2, messages_only, [](Rank& rank) {
     StreamTarget target(rank);
     if (rank.rank() == 1) {
+      target.connect();
       target.id += 17;
       EXPECT_TRUE(target.lock());
       EXPECT_EQ(target.complete(), Status::bad_argument);
