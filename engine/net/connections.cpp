@@ -43,6 +43,10 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
 
 void Connections::lose(std::uint64_t process, char const* reason) { note_loss({process, reason}); }
 
+void Connections::lose_messages(std::uint64_t process, char const* reason) {
+  note_loss({.process = process, .reason = reason, .messages_only = true});
+}
+
 void Connections::reject(std::uint64_t process, char const* reason) { note_loss({process, reason, true}); }
 
 void Connections::note_loss(Loss loss) {

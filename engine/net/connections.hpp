@@ -24,6 +24,7 @@ class Connections {
     std::uint64_t process;
     std::string reason;
     bool message_rejected = false;  ///< by this process, which reports it to the other one
+    bool messages_only = false;     ///< memory that the processes share stays accessible
   };
 
   Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host, std::uint64_t process,
@@ -42,6 +43,10 @@ class Connections {
   void lose(ucp_ep_h endpoint, char const* reason);
   /// Marks the connection to a process as lost, for example because the process has ended.
   void lose(std::uint64_t process, char const* reason);
+
+  /// Marks the connection to a process as lost because no message can be sent to it, although it may be
+  /// alive.
+  void lose_messages(std::uint64_t process, char const* reason);
 
   /// Marks the connection to a process as lost because a message on it was not authentic.
   void reject(std::uint64_t process, char const* reason);

@@ -17,7 +17,7 @@ void MessageProtocol::network_started() {
 
 void MessageProtocol::network_failed() {
   for (std::uint64_t const process : sessions.take_waiting())
-    connections_.lose(process, "the network of this process does not start");
+    connections_.lose_messages(process, "the network of this process does not start");
 }
 
 void MessageProtocol::take_addresses() {
@@ -28,9 +28,9 @@ void MessageProtocol::take_addresses() {
     if (connections_.find_open(answer.process) != nullptr || sessions.learn_address(*peer, answer.address)) {
       resume(answer.process);
     } else if (answer.failure != nullptr) {
-      connections_.lose(answer.process, answer.failure);
+      connections_.lose_messages(answer.process, answer.failure);
     } else {
-      connections_.lose(answer.process, "its address is not usable");
+      connections_.lose_messages(answer.process, "its address is not usable");
     }
   }
 }
@@ -53,6 +53,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   if (known == nullptr) return nullptr;
   Peer& peer = *known;
   MessageStream& stream = peer.state().messages;
+  if (!loss.messages_only || !peer.state().shares_memory) peer.lose();
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations make this an error.
   bool const idle = stream.is_executed(stream.delayed.newest_undelayed(peer.newest()));
@@ -62,7 +63,6 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   stream.endpoint = nullptr;
   sender.discard_batch(peer);
   stream.suspended = false;
-  peer.lose();
   tracked.fail(peer);
   stream.untracked.fail(stream.executed.load(std::memory_order_relaxed), stream.errors);
   streams.note_due(peer);

@@ -24,7 +24,10 @@ void Channel::handle_losses() {
 void Channel::release_memory_of(Peer& peer) {
   PeerState& state = peer.state();
   pid_t const pid = state.location.pid;
-  if (!process_is_alive(pid)) return lost_memory.release(state.segments->abandon());
+  if (!process_is_alive(pid)) {
+    peer.lose();
+    return lost_memory.release(state.segments->abandon());
+  }
   // Without a pidfd no event announces the end.
   if (watch.add(peer.process(), pid) && watch.must_poll()) wake_();
 }

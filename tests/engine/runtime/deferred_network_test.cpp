@@ -236,7 +236,16 @@ void use_up_descriptors() {
 TEST(DeferredNetwork, OperationsFailIfItCannotStart) {
   run_job(3, defer_with_messages, [](Rank& rank) {
     std::vector<std::int64_t> const& heap = heap_of(rank);
-    for (int other = 0; other < rank.size(); ++other) (void)rank.peer(other);
+    void* allocated = nullptr;
+    ASSERT_EQ(rank.engine().memory.allocate(64, &allocated), Status::ok);
+    std::memset(allocated, 0, 64);
+    rank.publish(1, allocated);
+    rank.barrier();
+    auto const put = [&](int target, std::int64_t value) {
+      return run(rank.engine(), rank.peer(target),
+                 contiguous(OpKind::put, &value, rank.published(target, 1), sizeof value));
+    };
+    for (int other = 0; other < rank.size(); ++other) EXPECT_EQ(put(other, 1), Status::ok);
     if (rank.rank() == 1) use_up_descriptors();
     rank.barrier();
     if (rank.rank() == 0) {
@@ -248,6 +257,15 @@ TEST(DeferredNetwork, OperationsFailIfItCannotStart) {
     }
     rank.barrier();
     EXPECT_EQ(heap[0], rank.rank() == 2 ? 3 : 0);
+    // Messages alone are impossible.
+    if (rank.rank() == 0) {
+      EXPECT_EQ(put(1, 8), Status::ok);
+    }
+    if (rank.rank() == 1) {
+      EXPECT_EQ(put(2, 9), Status::ok);
+    }
+    rank.barrier();
+    EXPECT_EQ(*static_cast<std::int64_t*>(allocated), rank.rank() == 0 ? 1 : 7 + rank.rank());
   });
 }
 
