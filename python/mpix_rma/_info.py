@@ -6,6 +6,8 @@ from typing import Iterator, Mapping, Optional, Union
 
 from mpi4py import MPI
 
+from ._errors import require_mpi
+
 
 @contextlib.contextmanager
 def hints(info: Union[MPI.Info, Mapping[str, str], None]) -> Iterator[Optional[MPI.Info]]:
@@ -13,6 +15,7 @@ def hints(info: Union[MPI.Info, Mapping[str, str], None]) -> Iterator[Optional[M
     if info is None or isinstance(info, MPI.Info):
         yield info
         return
+    require_mpi()
     created = MPI.Info.Create()
     try:
         for key, value in info.items():

@@ -7,13 +7,14 @@ from typing import Any, Callable, Literal, Optional, Type, TypeVar
 from mpi4py import MPI
 
 from . import _attributes, _core
-from ._errors import Error
+from ._errors import Error, require_mpi
 
 _Result = TypeVar("_Result")
 
 
 def _raising(call: Callable[..., _Result], *arguments: Any) -> _Result:
     """The library's error in place of mpi4py's, with its text."""
+    require_mpi()
     try:
         return call(*arguments)
     except MPI.Exception as error:

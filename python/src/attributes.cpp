@@ -13,11 +13,15 @@ namespace mpixrma::python {
 namespace {
 
 int keyval(std::string const& name) {
+  require_mpi();
   int const found = MPIX_RMA_Keyval(name.c_str());
-  if (found == MPI_KEYVAL_INVALID)
-    throw py::value_error(name +
-                          " is no attribute key, or the engine is not open: mpix_rma.allocate opens it");
-  return found;
+  if (found != MPI_KEYVAL_INVALID) return found;
+  if (MPIX_RMA_Keyval("MPIX_RMA_KEY_ORDERING") != MPI_KEYVAL_INVALID)
+    throw py::value_error(name + " is no attribute key");
+  // Without an engine there are no keys.
+  int transport = MPI_ERR_OTHER;
+  check(MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport));
+  raise_error(transport, "the attributes have no keys while the engine is not open: mpix_rma.allocate opens it");
 }
 
 /// The library's own MPI_Comm_set_attr, which checks values: in a program that has loaded MPI before, the

@@ -179,6 +179,7 @@ MPI_Count spanned_bytes(MPI_Datatype datatype, MPI_Count count) {
 
 /// As mpi4py: (buffer, datatype) or (buffer, count, datatype); None is MPI_BOTTOM.
 Buffer buffer_of_sequence(py::sequence const& given, Access access) {
+  require_mpi();
   std::size_t const length = given.size();
   py::object const kind = length == 2 || length == 3 ? py::object(given[length - 1]) : py::none();
   if (!is_datatype(kind.ptr()))

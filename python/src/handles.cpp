@@ -58,6 +58,13 @@ void finalize_request(PyObject* self) {
   PyErr_Restore(type, value, trace);
 }
 
+py::object error_type() { return py::module_::import("mpix_rma._errors").attr("Error"); }
+
+[[noreturn]] void raise_object(py::object const& error) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  raise_set();
+}
+
 }  // namespace
 
 void import_mpi4py_handles() {
@@ -163,12 +170,18 @@ bool mpi_is_usable() noexcept {
   return started != 0 && ended == 0;
 }
 
+void require_mpi() {
+  if (!mpi_is_usable()) check(MPI_ERR_OTHER);
+}
+
 void check(int code) {
   if (code == MPI_SUCCESS) [[likely]]
     return;
-  py::object const error = py::module_::import("mpix_rma._errors").attr("Error")(code);
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
-  raise_set();
+  raise_object(error_type()(code));
+}
+
+void raise_error(int error_class, char const* text) {
+  raise_object(error_type().attr("of_class")(error_class, text));
 }
 
 }  // namespace mpixrma::python

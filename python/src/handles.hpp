@@ -50,7 +50,12 @@ std::size_t dropped_requests() noexcept;
 /// Whether MPI's calls may be made: between MPI_Init and MPI_Finalize.
 bool mpi_is_usable() noexcept;
 
+/// Raises mpix_rma.Error before MPI_Init and after MPI_Finalize, when MPI's functions end the process.
+void require_mpi();
+
 /// Raises mpix_rma.Error for a code other than MPI_SUCCESS.
 void check(int code);
+/// Raises mpix_rma.Error of a class, with a text of its own in place of the library's.
+[[noreturn]] void raise_error(int error_class, char const* text);
 
 }  // namespace mpixrma::python

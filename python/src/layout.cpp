@@ -43,6 +43,7 @@ int as_int(Py_ssize_t extent) {
 
 /// Builds the datatype from the innermost dimension outwards. Dimensions that continue each other are merged.
 Layout make(Element element, Strides const& strides) {
+  require_mpi();
   MPI_Datatype current = MPI_DATATYPE_NULL;
   check(MPI_Type_contiguous(element.per_item, element.datatype, &current));
   Py_ssize_t length = 1, stride = strides.item_size;  // of the dimension that is being collected

@@ -78,6 +78,7 @@ py::tuple allocate(MPI_Aint size, py::object const& communicator, py::object con
   MPI_Comm* const comm = comm_of(communicator.ptr());
   MPI_Info const hints = info_of(info.ptr());
   int ranks = 0, is_inter = 0;
+  require_mpi();
   check(MPI_Comm_test_inter(*comm, &is_inter));
   check(is_inter != 0 ? MPI_Comm_remote_size(*comm, &ranks) : MPI_Comm_size(*comm, &ranks));
   std::vector<void*> bases(static_cast<std::size_t>(ranks));

@@ -51,6 +51,7 @@ class Plan {
   Plan(int op, py::object const& origin_datatype, int target_rank, py::object const& target_datatype,
        py::object communicator, Keywords const& keywords)
       : communicator_(std::move(communicator)), rank_(target_rank), is_get_(op == MPIX_RMA_GET) {
+    require_mpi();
     blocking_ = keywords.has(MPIX_RMA_ATTR_BLOCKING);
     MPI_Datatype const origin = datatype_or_dtype(origin_datatype.ptr());
     MPI_Datatype const target = datatype_or_dtype(target_datatype.ptr());
@@ -75,6 +76,7 @@ class Plan {
   }
 
   py::object issue(py::object const& origin, py::object const& address, Returns returns) {
+    require_mpi();
     Buffer const buffer = buffer_of(origin.ptr(), is_get_ ? Access::write : Access::read);
     if (!buffer.contiguous) throw py::type_error("the origin of a plan is an array without gaps");
     int item = 0;
