@@ -164,17 +164,36 @@ MPI_Count count_of(py::object const& given) {
   return count;
 }
 
-/// The bytes from the first element's address that `count` of the datatype reach; the largest number if they
-/// are more than that.
-MPI_Count spanned_bytes(MPI_Datatype datatype, MPI_Count count) {
+/// Offsets in bytes from the buffer's address.
+struct Span {
+  MPI_Count first = 0, end = 0;
+};
+
+/// The bytes that `count` of the datatype reach; up to the largest number if they are more than that.
+Span span_of(MPI_Datatype datatype, MPI_Count count) {
   MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   check(MPI_Type_get_extent_x(datatype, &lower, &extent));
   check(MPI_Type_get_true_extent_x(datatype, &true_lower, &true_extent));
-  if (count <= 0) return 0;
-  MPI_Count bytes = 0;
-  bool const overflow = __builtin_mul_overflow(count - 1, extent, &bytes) ||
-                        __builtin_add_overflow(bytes, true_lower + true_extent, &bytes);
-  return overflow ? std::numeric_limits<MPI_Count>::max() : bytes;
+  if (count <= 0 || true_extent == 0) return {};
+  MPI_Count last = 0;
+  Span span{true_lower, true_lower + true_extent};
+  MPI_Count& moved = extent < 0 ? span.first : span.end;
+  bool const overflow =
+      __builtin_mul_overflow(count - 1, extent, &last) || __builtin_add_overflow(moved, last, &moved);
+  if (overflow)
+    moved = extent < 0 ? std::numeric_limits<MPI_Count>::min() : std::numeric_limits<MPI_Count>::max();
+  return span;
+}
+
+/// Raises ValueError if elements of the datatype lie outside of the buffer's bytes.
+void require_within(MPI_Datatype datatype, MPI_Count count, MPI_Count bytes) {
+  Span const span = span_of(datatype, count);
+  if (span.end > bytes)
+    throw py::value_error("the buffer has " + std::to_string(bytes) + " bytes, and the datatype reaches to " +
+                          std::to_string(span.end));
+  if (span.first < 0)
+    throw py::value_error("the datatype reaches to byte " + std::to_string(span.first) +
+                          ", before the buffer");
 }
 
 /// As mpi4py: (buffer, datatype) or (buffer, count, datatype); None is MPI_BOTTOM.
@@ -203,10 +222,7 @@ Buffer buffer_of_sequence(py::sequence const& given, Access access) {
     check(MPI_Type_get_extent_x(buffer.datatype, &lower, &extent));
     buffer.count = available < 0 || extent <= 0 ? 1 : available / extent;
   }
-  if (available >= 0 && spanned_bytes(buffer.datatype, buffer.count) > available)
-    throw py::value_error("the buffer has " + std::to_string(available) +
-                          " bytes, and the datatype reaches to " +
-                          std::to_string(spanned_bytes(buffer.datatype, buffer.count)));
+  if (available >= 0) require_within(buffer.datatype, buffer.count, available);
   py::object owner = buffer.owner != nullptr ? py::reinterpret_borrow<py::object>(buffer.owner) : py::none();
   buffer.holder = py::make_tuple(std::move(owner), kind);
   buffer.owner = buffer.holder.ptr();

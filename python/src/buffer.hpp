@@ -35,7 +35,7 @@ void import_numpy();
  *
  * Raises TypeError for other objects, for items that are Python objects, have the other byte order or a
  * format that NumPy does not know, and for memory of a device; ValueError for a read-only result, and for a
- * buffer that is shorter than the count.
+ * datatype that reaches beyond an end of the buffer.
  */
 Buffer buffer_of(PyObject* object, Access access);
 

@@ -60,6 +60,7 @@ class Plan {
     origin_extent_ = extent_of(origin);
     MPI_Count true_lower = 0, true_extent = 0;
     check(MPI_Type_get_true_extent_x(origin, &true_lower, &true_extent));
+    lead_ = std::max(-true_lower, MPI_Count{0});
     excess_ = std::max(true_lower + true_extent - origin_extent_, MPI_Count{0});
     origin_element_ = element_of_plan(origin);
     MPI_Datatype const target_element = element_of_plan(target);
@@ -90,6 +91,8 @@ class Plan {
     MPI_Count const origin_count = bytes / origin_extent_;
     if (origin_count > 0 && excess_ > 0 && buffer.address != MPI_BOTTOM)
       throw py::value_error("the last element of the plan's datatype would reach beyond the origin");
+    if (origin_count > 0 && lead_ > 0 && buffer.address != MPI_BOTTOM)
+      throw py::value_error("the first element of the plan's datatype would begin before the origin");
     MPI_Count const target_count = origin_count * origin_size_ / target_size_;
     void* const target = address_of(address.ptr());
     Keywords keywords;
@@ -113,6 +116,7 @@ class Plan {
   bool blocking_ = false;
   MPI_Datatype origin_element_ = MPI_DATATYPE_NULL;  ///< of element_of_plan()
   MPI_Count origin_size_ = 0, origin_extent_ = 0, target_size_ = 0;
+  MPI_Count lead_ = 0;    ///< bytes of an element at the origin before its address
   MPI_Count excess_ = 0;  ///< bytes by which an element at the origin reaches beyond its extent
   MPIX_RMA_Plan plan_ = MPIX_RMA_PLAN_NULL;
 };

@@ -199,6 +199,13 @@ class Plans(MemoryCase):
             plan.issue(numpy.zeros(8), self.memory.bases[NEXT])
         overlapping.Free()
 
+    def test_elements_before_the_origin_are_refused(self):
+        before = MPI.DOUBLE.Create_hindexed([1], [-8]).Create_resized(0, 8).Commit()
+        plan = rma.Plan(rma.Op.PUT, before, NEXT, MPI.DOUBLE, WORLD)
+        with self.assertRaisesRegex(ValueError, "before the origin"):
+            plan.issue(numpy.zeros(8), self.memory.bases[NEXT])
+        before.Free()
+
     def test_bottom(self):
         data = numpy.arange(3.0)
         absolute = MPI.DOUBLE.Create_hindexed([3], [MPI.Get_address(data)]).Commit()

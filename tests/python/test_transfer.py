@@ -201,6 +201,24 @@ class Buffers(MemoryCase):
         with self.assertRaisesRegex(ValueError, "24 bytes, and the datatype reaches to 32"):
             rma.put([numpy.zeros(3), 4, MPI.DOUBLE], (NEXT, self.memory.bases[NEXT]), WORLD)
 
+    def test_datatypes_that_begin_before_the_buffer_are_refused(self):
+        whole = numpy.zeros(10)
+        backwards = MPI.DOUBLE.Create_vector(2, 1, -2)
+        # The second element of the others begins 8 bytes before the first one.
+        falling = MPI.DOUBLE.Create_resized(0, -8)
+        shifted = MPI.DOUBLE.Create_hindexed([1], [8]).Create_resized(0, -8)
+        for datatype, count in ((backwards, 1), (falling, 2), (shifted, 3)):
+            datatype.Commit()
+            with self.assertRaisesRegex(ValueError, "before the buffer"):
+                rma.get((whole[5:7], count, datatype), self.next[:2], WORLD)
+        with self.assertRaisesRegex(ValueError, "8 bytes, and the datatype reaches to 16"):
+            rma.put((whole[5:6], 3, shifted), self.next[:3], WORLD)
+        rma.put((numpy.array([1.0, 2.0]), 2, shifted), self.next[:2], WORLD)
+        self.finish()
+        self.assert_same(self.own[:2], [2, 1])
+        for datatype in (backwards, falling, shifted):
+            datatype.Free()
+
     def test_wrong_counts_are_refused(self):
         address = (NEXT, self.memory.bases[NEXT])
         with self.assertRaisesRegex(TypeError, "float"):
