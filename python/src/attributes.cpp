@@ -21,7 +21,8 @@ int keyval(std::string const& name) {
   // Without an engine there are no keys.
   int transport = MPI_ERR_OTHER;
   check(MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport));
-  raise_error(transport, "the attributes have no keys while the engine is not open: mpix_rma.allocate opens it");
+  raise_error(transport,
+              "the attributes have no keys while the engine is not open: mpix_rma.allocate opens it");
 }
 
 /// The library's own MPI_Comm_set_attr, which checks values: in a program that has loaded MPI before, the

@@ -3,13 +3,12 @@
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 #include <string>
-#include <vector>
 
+#include "datatype.hpp"
 #include "handles.hpp"
 
 namespace mpixrma::python {
@@ -18,24 +17,6 @@ namespace {
 
 /// Indexed by NumPy's type numbers, of which NPY_HALF is the largest in use.
 std::array<MPI_Datatype, NPY_HALF + 1> datatypes;
-
-MPI_Datatype signed_of_size(std::size_t size) {
-  return size == 8 ? MPI_INT64_T : size == 4 ? MPI_INT32_T : size == 2 ? MPI_INT16_T : MPI_INT8_T;
-}
-
-MPI_Datatype unsigned_of_size(std::size_t size) {
-  return size == 8 ? MPI_UINT64_T : size == 4 ? MPI_UINT32_T : size == 2 ? MPI_UINT16_T : MPI_UINT8_T;
-}
-
-MPI_Datatype floating_of_size(std::size_t size) {
-  return size == 4 ? MPI_FLOAT : size == 8 ? MPI_DOUBLE : MPI_LONG_DOUBLE;
-}
-
-MPI_Datatype complex_of_size(std::size_t size) {
-  return size == 8 ? MPI_C_FLOAT_COMPLEX : size == 16 ? MPI_C_DOUBLE_COMPLEX : MPI_C_LONG_DOUBLE_COMPLEX;
-}
-
-MPI_Datatype bool_of_size(std::size_t) { return MPI_C_BOOL; }
 
 /// Types of the same kind and size, such as `long` and `long long`, have one datatype.
 void fill_datatypes() {
@@ -214,7 +195,7 @@ Buffer buffer_of_sequence(py::sequence const& given, Access access) {
     available = buffer.elements * size;
   }
   buffer.datatype = datatype_of(kind.ptr());
-  buffer.element = MPI_DATATYPE_NULL;
+  buffer.element = element_of_given(buffer.datatype);
   if (length == 3) {
     buffer.count = count_of(given[1]);
   } else {
@@ -223,6 +204,7 @@ Buffer buffer_of_sequence(py::sequence const& given, Access access) {
     buffer.count = available < 0 || extent <= 0 ? 1 : available / extent;
   }
   if (available >= 0) require_within(buffer.datatype, buffer.count, available);
+  if (buffer.element != MPI_DATATYPE_NULL) buffer.elements = buffer.count;
   py::object owner = buffer.owner != nullptr ? py::reinterpret_borrow<py::object>(buffer.owner) : py::none();
   buffer.holder = py::make_tuple(std::move(owner), kind);
   buffer.owner = buffer.holder.ptr();
@@ -241,33 +223,6 @@ Element element_of_dtype(py::handle dtype) {
   if (PyArray_DescrConverter(dtype.ptr(), &descr) == NPY_FAIL) raise_set();
   py::object const holder = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(descr));
   return element_of(descr);
-}
-
-MPI_Datatype element_of_datatype(MPI_Datatype datatype) {
-  struct Kind {
-    MPI_Datatype (*of_size)(std::size_t);
-    std::vector<MPI_Datatype> datatypes;
-  };
-  // Without the quadruple precision of Fortran, which differs from a long double of the same size.
-  static Kind const kinds[] = {
-      {&signed_of_size,
-       {MPI_SIGNED_CHAR, MPI_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_AINT, MPI_OFFSET,
-        MPI_COUNT, MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8}},
-      {&unsigned_of_size,
-       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG}},
-      {&floating_of_size, {MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_DOUBLE_PRECISION}},
-      {&complex_of_size,
-       {MPI_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX,
-        MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX}},
-      {&bool_of_size, {MPI_CXX_BOOL}},
-  };
-  for (Kind const& kind : kinds) {
-    if (std::ranges::find(kind.datatypes, datatype) == kind.datatypes.end()) continue;
-    int size = 0;
-    check(MPI_Type_size(datatype, &size));
-    return kind.of_size(static_cast<std::size_t>(size));
-  }
-  return datatype;
 }
 
 Buffer buffer_of(PyObject* object, Access access) {

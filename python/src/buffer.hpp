@@ -12,7 +12,8 @@ struct Buffer {
   void* address = nullptr;
   MPI_Count count = 0;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
-  /// The predefined datatype of all elements, or MPI_DATATYPE_NULL if the program gave the datatype itself.
+  /// The predefined datatype of all elements, as element_of_given() has it, or MPI_DATATYPE_NULL if the
+  /// program gave a derived datatype.
   MPI_Datatype element = MPI_DATATYPE_NULL;
   MPI_Count elements = 0;
   bool contiguous = true;
@@ -41,10 +42,6 @@ Buffer buffer_of(PyObject* object, Access access);
 
 /// The element of NumPy's dtype. TypeError for Python objects and for the other byte order, also in records.
 Element element_of_dtype(py::handle dtype);
-
-/// The datatype that elements of NumPy of the same kind and size have, as MPI_INT64_T for MPI_LONG; the
-/// datatype itself if it is none of a number, or derived.
-MPI_Datatype element_of_datatype(MPI_Datatype datatype);
 
 /// A number as a buffer of one element, converted to `dtype` by NumPy's rules. ValueError if there is not one
 /// number, or if `dtype` cannot hold it: floating types round numbers, but not to infinity.

@@ -6,6 +6,7 @@
 
 #include "buffer.hpp"
 #include "calls.hpp"
+#include "datatype.hpp"
 #include "issue.hpp"
 #include "target.hpp"
 
@@ -33,10 +34,8 @@ bool is_bytes(MPI_Datatype datatype) noexcept { return datatype == MPI_BYTE || d
 
 /// The type of a plan's elements, or MPI_DATATYPE_NULL if they are bytes or have a derived datatype.
 MPI_Datatype element_of_plan(MPI_Datatype datatype) {
-  int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
-  check(MPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner));
-  return combiner != MPI_COMBINER_NAMED || is_bytes(datatype) ? MPI_DATATYPE_NULL
-                                                              : element_of_datatype(datatype);
+  MPI_Datatype const element = element_of_given(datatype);
+  return is_bytes(element) ? MPI_DATATYPE_NULL : element;
 }
 
 MPI_Count extent_of(MPI_Datatype datatype) {

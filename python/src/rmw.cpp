@@ -1,4 +1,6 @@
 /// rmw and rmw2, and the same with a request.
+#include <string>
+
 #include "buffer.hpp"
 #include "issue.hpp"
 #include "operations.hpp"
@@ -27,29 +29,32 @@ struct Rmw {
   Target target;
   MPI_Count count = 0;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
+  MPI_Datatype element = MPI_DATATYPE_NULL;  // as in Buffer
 };
 
 /// All buffers must have the operation's number and type of elements: the C call cannot check their sizes.
 void require_same(Rmw const& rmw, Buffer const& buffer, char const* name) {
   if (is_missing(buffer)) return;
-  if (buffer.count != rmw.count || buffer.datatype != rmw.datatype) {
-    PyErr_Format(PyExc_ValueError, "%s has other elements than the operation, or another number of them",
-                 name);
-    raise_set();
-  }
+  bool const same_element = buffer.element == rmw.element && rmw.element != MPI_DATATYPE_NULL;
+  if (buffer.datatype != rmw.datatype && !same_element)
+    throw py::value_error(std::string(name) + " has elements of another type than the operation");
+  if (buffer.count != rmw.count)
+    throw py::value_error(std::string(name) + " has " + std::to_string(buffer.count) +
+                          " elements, and the operation " + std::to_string(rmw.count));
 }
 
 /// Takes the elements from the first of target, operand and result that specifies them.
 void agree_on_elements(Rmw& rmw) {
   Target const& target = rmw.target;
   if (target.datatype != MPI_DATATYPE_NULL) {
-    if (target.element != MPI_DATATYPE_NULL && target.element != target.datatype)
-      throw py::type_error("the target of a read-modify-write must be contiguous");
+    if (!target.contiguous) throw py::type_error("the target of a read-modify-write must be contiguous");
     rmw.count = target.count;
     rmw.datatype = target.datatype;
+    rmw.element = target.element;
   } else if (Buffer const& first = !is_missing(rmw.operand) ? rmw.operand : rmw.result; !is_missing(first)) {
     rmw.count = first.count;
     rmw.datatype = first.datatype;
+    rmw.element = first.element;
   } else {
     throw py::type_error("neither target, operand nor result says what the elements are");
   }

@@ -4,8 +4,10 @@
 
 #include <climits>
 #include <new>
+#include <string>
 #include <vector>
 
+#include "datatype.hpp"
 #include "handles.hpp"
 
 namespace mpixrma::python {
@@ -84,6 +86,7 @@ void set_elements(TargetState& state, py::object const& dtype) {
   target.count = target.elements;
   target.dtype = state.dtype;
   if (is_contiguous(places)) return;
+  target.contiguous = false;
   state.layout = strided_layout(element, places);
   target.datatype = state.layout.get();
   target.count = 1;
@@ -96,7 +99,8 @@ void set_datatype(TargetState& state, py::object const& datatype) {
     throw py::type_error("strides belong to a dtype of NumPy, not to an MPI datatype");
   state.dtype = datatype;
   state.target.datatype = datatype_of(datatype.ptr());
-  state.target.count = item_count(shape);
+  state.target.element = element_of_given(state.target.datatype);
+  state.target.count = state.target.elements = item_count(shape);
 }
 
 void initialise(TargetState& state, PyObject* args, PyObject* keywords) {
@@ -115,6 +119,12 @@ void initialise(TargetState& state, PyObject* args, PyObject* keywords) {
     set_elements(state,
                  dtype != nullptr ? py::reinterpret_borrow<py::object>(dtype) : py::object(py::str("u1")));
   }
+}
+
+Elements elements_without_gaps(Buffer const& origin) {
+  if (origin.element == MPI_DATATYPE_NULL) return without_gaps(origin.datatype, origin.count);
+  if (!origin.contiguous) return {origin.element, origin.elements};
+  return {origin.datatype, origin.count};  // not by another name of the type, for an accumulate
 }
 
 PyObject* make_target(PyTypeObject* type, PyObject* args, PyObject* keywords) {
@@ -190,14 +200,14 @@ Target target_of(PyObject* object) {
 Target target_of(PyObject* object, Buffer const& origin) {
   Target target = target_of(object);
   if (target.datatype == MPI_DATATYPE_NULL) {
-    bool const own_datatype = origin.element == MPI_DATATYPE_NULL;
-    target.datatype = own_datatype ? origin.datatype : origin.element;
-    target.count = own_datatype ? origin.count : origin.elements;
+    Elements const elements = elements_without_gaps(origin);
+    target.datatype = elements.datatype;
+    target.count = elements.count;
   } else if (target.element != origin.element && target.element != MPI_DATATYPE_NULL &&
              origin.element != MPI_DATATYPE_NULL && target.element != MPI_BYTE &&
              origin.element != MPI_BYTE) {
-    throw py::type_error(
-        "origin and target have elements of different types: convert the origin by astype(target.dtype)");
+    throw py::type_error(std::string("origin and target have elements of different types") +
+                         (target.dtype ? ": convert the origin by astype(target.dtype)" : ""));
   }
   return target;
 }

@@ -13,14 +13,16 @@ struct Target {
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   MPI_Datatype element = MPI_DATATYPE_NULL;  // as in Buffer
   MPI_Count elements = 0;
-  py::handle dtype;  // of NumPy, or null
+  bool contiguous = true;  // unless an MPI datatype has gaps
+  py::handle dtype;        // of NumPy, or null
 };
 
 /// The type Target of Python.
 py::object make_target_type();
 
 /// A Target, or a tuple (rank, address), which has the origin's elements without gaps. TypeError for others,
-/// and for elements of another type than the origin's, unless one of them is of bytes.
+/// and for elements of another type than the origin's, unless one of them is of bytes or of a derived
+/// datatype.
 Target target_of(PyObject* object, Buffer const& origin);
 /// A Target, or a tuple (rank, address) without elements.
 Target target_of(PyObject* object);

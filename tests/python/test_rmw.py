@@ -73,14 +73,33 @@ class Rmw(MemoryCase):
         if RANK == 0:
             self.assertEqual(self.own[0], 2.5 * SIZE)
 
+    def test_names_of_one_type(self):
+        address = self.memory.bases[NEXT]
+        for name in (MPI.LONG, MPI.INT64_T, MPI.LONG_LONG, MPI.AINT):
+            self.own[:] = 0
+            WORLD.Barrier()
+            before = numpy.zeros(3, "i8")
+            for target in (self.memory.at(NEXT, "i8", 3), rma.Target(NEXT, address, name, 3), (NEXT, address)):
+                for operand in ((numpy.ones(3, "i8"), name), numpy.ones(3, "i8")):
+                    rma.rmw(rma.Rmw.SUM, operand, target, WORLD, result=(before, name), blocking=True)
+            self.finish()
+            self.assert_same(before, [5, 5, 5])
+            self.assert_same(self.memory.array("i8", 3), [6, 6, 6])
+            WORLD.Barrier()
+        two = MPI.INT64_T.Create_contiguous(2).Commit()
+        for operand in ((numpy.ones(3, "f8"), MPI.DOUBLE), (numpy.ones(6, "i8"), two), (numpy.ones(3, "u8"), MPI.BYTE)):
+            with self.assertRaisesRegex(ValueError, "operand has elements of another type"):
+                rma.rmw(rma.Rmw.SUM, operand, self.memory.at(NEXT, "i8", 3), WORLD)
+        two.Free()
+
     def test_wrong_buffers_are_refused(self):
         """The library cannot know the sizes of operand and result."""
         two = self.memory.at(NEXT, "i8", 2)
-        with self.assertRaisesRegex(ValueError, "result has other elements"):
+        with self.assertRaisesRegex(ValueError, "result has 1 elements, and the operation 2"):
             rma.rmw(rma.Rmw.INC, None, two, WORLD, result=numpy.zeros(1, "i8"))
-        with self.assertRaisesRegex(ValueError, "operand has other elements"):
+        with self.assertRaisesRegex(ValueError, "operand has elements of another type than the operation"):
             rma.rmw(rma.Rmw.SUM, numpy.zeros(2, "i4"), two, WORLD)
-        with self.assertRaisesRegex(ValueError, "operand2 has other elements"):
+        with self.assertRaisesRegex(ValueError, "operand2 has 3 elements, and the operation 2"):
             rma.rmw2(rma.Rmw2.COMP_SWAP_E, numpy.zeros(2, "i8"), numpy.zeros(3, "i8"), two, WORLD)
         with self.assertRaisesRegex(TypeError, "must be contiguous"):
             rma.rmw(rma.Rmw.INC, None, self.memory.at(NEXT, "i8", 4)[::2], WORLD)

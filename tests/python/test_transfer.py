@@ -189,6 +189,51 @@ class Buffers(MemoryCase):
         self.assert_same(self.own[20:25], [0, 0, 1, 0, 2])
         every_second.Free()
 
+    def test_elements_of_a_derived_datatype_have_no_gaps_at_an_address(self):
+        address = (NEXT, self.memory.bases[NEXT])
+        pair = MPI.DOUBLE.Create_contiguous(2)
+        every_second = pair.Create_vector(3, 1, 2).Commit()
+        mixed = MPI.Datatype.Create_struct([1, 1], [0, 16], [MPI.INT64_T, MPI.DOUBLE]).Commit()
+        data = numpy.arange(12.0)
+        expected = numpy.zeros(100)
+        expected[:6] = [0, 1, 4, 5, 8, 9]
+        rma.put((data, 1, every_second), address, WORLD)
+        self.finish()
+        self.assert_same(self.own, expected)
+        back = numpy.zeros(12)
+        rma.get((back, 1, every_second), address, WORLD, blocking=True)
+        self.assert_same(back[[0, 1, 4, 5, 8, 9]], expected[:6])
+        self.assertEqual(back.sum(), expected.sum())
+        WORLD.Barrier()
+        rma.accumulate((data, 1, every_second), address, WORLD)
+        self.finish()
+        self.assert_same(self.own, 2 * expected)
+        WORLD.Barrier()
+        rma.put((numpy.array([3.0, -1.0, 4.0]), 1, mixed), address, WORLD)
+        self.finish()
+        self.assert_same(self.own[:3], [3, 4, 8])
+        for datatype in (pair, every_second, mixed):
+            datatype.Free()
+
+    def test_elements_of_other_types_are_refused_with_datatypes(self):
+        numbers, integers = numpy.ones(3, "f4"), numpy.ones(3, "i4")
+        address = self.memory.bases[NEXT]
+        target = rma.Target(NEXT, address, MPI.INT, 3)
+        for origin, other in ((numbers, target), ((numbers, MPI.FLOAT), self.memory.at(NEXT, "i4", 3)),
+                              ((numbers, MPI.FLOAT), target), ((integers, MPI.UNSIGNED), target)):
+            for call in (rma.put, rma.get, rma.accumulate):
+                with self.assertRaisesRegex(TypeError, "different types"):
+                    call(origin, other, WORLD)
+        two = MPI.INT.Create_contiguous(2).Commit()
+        for origin, other in (((integers, MPI.INT32_T), target), (integers, target), ((integers, MPI.BYTE), target),
+                              ((integers, 1, two), rma.Target(NEXT, address, MPI.INT, 2)),
+                              ((integers, MPI.INTEGER), self.memory.at(NEXT, "i4", 3)),
+                              (integers, rma.Target(NEXT, address, MPI.BYTE, 12))):
+            rma.put(origin, other, WORLD, blocking=True)
+        two.Free()
+        for origin, other in (((integers, MPI.INT), target), ((integers, MPI.INT), (NEXT, address))):
+            rma.accumulate(origin, other, WORLD, blocking=True)
+
     def test_bottom(self):
         data = numpy.arange(3.0)
         absolute = MPI.DOUBLE.Create_hindexed([3], [MPI.Get_address(data)]).Commit()
