@@ -35,18 +35,27 @@ def _beyond(array: numpy.ndarray[Any, Any], value: Any) -> bool:
     return False
 
 
+def _real(value: Any) -> Any:
+    """A complex number without an imaginary part as a real one; others as they are. NumPy drops the part with a warning
+    alone."""
+    return numpy.real(value) if numpy.iscomplexobj(value) and not numpy.any(numpy.imag(value)) else value
+
+
 def number(value: Any, dtype: Any) -> numpy.ndarray[Any, Any]:
-    """A number as an array of one element. ValueError if `dtype` cannot hold it, or if there is not one number."""
+    """A number as an array of one element. ValueError if `dtype` cannot hold it, or if there is not one number;
+    TypeError for text, which NumPy would parse."""
     kind = numpy.dtype(dtype)
+    if numpy.asarray(value).dtype.kind in "SU":
+        raise TypeError(f"{value!r} is no number")
+    if kind.kind != "c":
+        value = _real(value)
+        if numpy.iscomplexobj(value):
+            raise ValueError(f"{value!r} is no value of {kind}")
     try:
         with numpy.errstate(over="ignore"):
             array = numpy.array(value, kind)
         beyond = _beyond(array, value)
     except OverflowError:
-        beyond = True
-    except TypeError:
-        if not isinstance(value, complex):
-            raise
         beyond = True
     if beyond:
         raise ValueError(f"{value!r} is no value of {kind}")

@@ -115,11 +115,19 @@ class Rmw(MemoryCase):
             rma.rmw(rma.Rmw.SUM, 1.9, self.memory.at(NEXT, "i8", 1), WORLD)
         for value, kind, name in ((300, "u1", "uint8"), (2**63, "i8", "int64"), (-1, "u8", "uint64"),
                                   (float("inf"), "i8", "int64"), (1e300, "f4", "float32"),
-                                  (10**400, "f8", "float64"), (1e300j, "F", "complex64"), (1j, "f8", "float64")):
+                                  (10**400, "f8", "float64"), (1e300j, "F", "complex64"), (1j, "f8", "float64"),
+                                  (numpy.complex128(1 + 2j), "f8", "float64"), (numpy.complex128(2j), "i8", "int64")):
             with self.subTest(value=value), warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy, about 300 and -1
                 with self.assertRaisesRegex(ValueError, f"is no value of {name}"):
                     rma.rmw(rma.Rmw.SUM, value, self.memory.at(NEXT, kind, 1), WORLD)
+        with self.assertRaisesRegex(ValueError, "is no value of float64"):
+            rma.compare_and_swap(self.next[0], 0.0, numpy.complex128(1j), WORLD)
+        with self.assertRaisesRegex(ValueError, "is no value of float64"):
+            rma.accumulate(numpy.ones(1), self.next[:1], WORLD, scale=numpy.complex64(1j))
+        for scale in ("2", b"2", numpy.array("2")):
+            with self.assertRaisesRegex(TypeError, "is no number"):
+                rma.accumulate(numpy.ones(1), self.next[:1], WORLD, scale=scale)
         for scale in (numpy.array([]), numpy.array([2.0, 3.0])):
             with self.assertRaisesRegex(ValueError, "is not one number"):
                 rma.accumulate(numpy.ones(2), self.memory.at(NEXT, "d", 2), WORLD, scale=scale)
@@ -127,6 +135,9 @@ class Rmw(MemoryCase):
                 rma.Plan(rma.Op.ACCUMULATE, "d", NEXT, "d", WORLD, scale=scale)
         with self.assertRaisesRegex(ValueError, "2.7 is no value of int64"):
             rma.accumulate(numpy.ones(1, "i8"), self.memory.at(NEXT, "i8", 1), WORLD, scale=2.7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            rma.rmw(rma.Rmw.SUM, numpy.complex128(2 + 0j), self.memory.at(NEXT, "f8", 1), WORLD)
         for value in (0.1, float("inf"), float("nan"), 2**53 + 1):
             rma.rmw(rma.Rmw.SUM, value, self.memory.at(NEXT, "f4", 1), WORLD)
         with self.assertRaises(rma.Error) as raised:
