@@ -112,18 +112,18 @@ def allocate_local(size: int, info: Info = None) -> LocalMemory:
 class Registration:
     """A registration from register(). It ends with deregister(), at the end of a `with` block, or with the object."""
 
-    __slots__ = ("address", "size", "_view")
+    __slots__ = ("address", "size", "_owner")
 
-    def __init__(self, address: int, size: int, view: memoryview) -> None:
+    def __init__(self, address: int, size: int, owner: Any) -> None:
         self.address = address
         self.size = size
-        self._view: Optional[memoryview] = view  # keeps the memory
+        self._owner = owner  # keeps the memory; None after the end
 
     def deregister(self) -> None:
         """Ends the registration. Nothing happens if it has ended."""
-        if self._view is not None:
+        if self._owner is not None:
             _core.deregister(self.address, self.size)
-            self._view = None  # the memory may be freed now
+            self._owner = None  # the memory may be freed now
 
     def __enter__(self) -> Registration:
         return self
@@ -139,13 +139,16 @@ class Registration:
 
 def register(buffer: Any, info: Info = None) -> Registration:
     """Makes memory of this process communicatable: an array, or another object with a contiguous buffer."""
-    view = memoryview(buffer)
-    if not view.c_contiguous:
+    is_array = isinstance(buffer, numpy.ndarray)
+    owner = buffer if is_array else memoryview(buffer)  # some arrays, such as those of dates, export no buffer
+    if not (owner.flags.forc if is_array else owner.contiguous):
         raise ValueError("registered memory must be contiguous")
-    address = numpy.frombuffer(view, "u1").__array_interface__["data"][0] if view.nbytes else 0
+    address = 0
+    if owner.nbytes > 0:
+        address = owner.__array_interface__["data"][0] if is_array else _core.address_of_view(owner)
     with hints(info) as native:
-        _core.register_memory(address, view.nbytes, native)
-    return Registration(address, view.nbytes, view)
+        _core.register_memory(address, owner.nbytes, native)
+    return Registration(address, owner.nbytes, owner)
 
 
 def query(comm: MPI.Comm, rank: int, address: int) -> Optional[Segment]:

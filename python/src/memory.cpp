@@ -117,6 +117,10 @@ void register_memory(py::object const& base, MPI_Aint size, py::object const& in
   check(MPIX_RMA_Register(address_of(base.ptr()), size, info_of(info.ptr())));
 }
 
+py::object address_of_view(py::memoryview const& view) {
+  return owned(PyLong_FromVoidPtr(PyMemoryView_GET_BUFFER(view.ptr())->buf));
+}
+
 void deregister(py::object const& base, MPI_Aint size) {
   check(MPIX_RMA_Deregister(address_of(base.ptr()), size));
 }
@@ -171,6 +175,7 @@ void define_memory(py::module_& module) {
   module.def("allocate_local", &allocate_local);
   module.def("free_local", &free_local);
   module.def("register_memory", &register_memory);
+  module.def("address_of_view", &address_of_view);
   module.def("deregister", &deregister);
   module.def("query", &query);
   module.def("segments", &segments);

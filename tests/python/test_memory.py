@@ -103,6 +103,17 @@ class Registration(MemoryCase):
         self.assertIsNone(rma.query(WORLD, RANK, registration.address))
         registration.deregister()
 
+    def test_every_contiguous_buffer(self):
+        grid = numpy.zeros((3, 4))
+        dates = numpy.zeros(5, "M8[s]")
+        for buffer, array in ((grid, grid), (grid.T, grid), (memoryview(grid.T), grid), (dates, dates),
+                              (numpy.asfortranarray(dates.reshape(1, 5)), dates)):
+            with rma.register(buffer) as registration:
+                self.assertEqual((registration.address, registration.size), (array.ctypes.data, array.nbytes))
+                self.assertIsNotNone(rma.query(WORLD, RANK, array.ctypes.data))
+        with self.assertRaises(TypeError):
+            rma.register(17)
+
     def test_a_registration_keeps_the_memory(self):
         buffer = bytearray(100)
         registration = rma.register(buffer, {"mpix_access": "read"})
