@@ -58,6 +58,8 @@ class Memory(_Array):
         After free() the address is the former one."""
         kind = numpy.dtype(dtype)
         offset = operator.index(offset)
+        if offset < 0:
+            raise ValueError("offset must be non-negative")
         address = 0 if rank == MPI.PROC_NULL else self.bases[rank] + offset
         return RemoteArray(rank, address, kind, shape_of(kind, self.size - offset, shape))
 

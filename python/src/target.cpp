@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <climits>
 #include <new>
 #include <string>
@@ -67,12 +68,24 @@ std::vector<Py_ssize_t> extents_of(PyObject* shape) {
   return numbers(py::tuple(py::reinterpret_borrow<py::object>(shape)));
 }
 
+/// Raises ValueError for negative extents, and for more bytes than memory has. As in NumPy, extents of 0 do
+/// not excuse the others.
+void require_possible(std::vector<Py_ssize_t> const& shape, Py_ssize_t item_size) {
+  Py_ssize_t bytes = std::max(item_size, Py_ssize_t{1});
+  for (Py_ssize_t const extent : shape) {
+    if (extent < 0) throw py::value_error("the shape has a negative extent");
+    if (__builtin_mul_overflow(bytes, std::max(extent, Py_ssize_t{1}), &bytes))
+      throw py::value_error("the shape has more elements than memory holds");
+  }
+}
+
 void set_elements(TargetState& state, py::object const& dtype) {
   state.dtype = py::module_::import("numpy").attr("dtype")(dtype);
   auto const item_size = state.dtype.attr("itemsize").cast<Py_ssize_t>();
   std::vector<Py_ssize_t> const shape = numbers(state.shape);
   for (Py_ssize_t const extent : shape)
     if (extent < 0) throw py::value_error("the shape has a negative extent");
+  require_possible(shape, item_size);
   if (state.strides.is_none()) state.strides = c_order_strides(shape, item_size);
   std::vector<Py_ssize_t> const strides = numbers(state.strides);
   state.strides = tuple_of(strides);
@@ -97,6 +110,7 @@ void set_datatype(TargetState& state, py::object const& datatype) {
   std::vector<Py_ssize_t> const shape = numbers(state.shape);
   if (!state.strides.is_none())
     throw py::type_error("strides belong to a dtype of NumPy, not to an MPI datatype");
+  require_possible(shape, 1);
   state.dtype = datatype;
   state.target.datatype = datatype_of(datatype.ptr());
   state.target.element = element_of_given(state.target.datatype);
@@ -144,9 +158,13 @@ void destroy_target(PyObject* self) {
 }
 
 PyObject* represent(PyObject* self) {
-  TargetState const& state = state_of(self);
-  return PyUnicode_FromFormat("%s(rank=%d, address=%p, dtype=%R, shape=%R)", Py_TYPE(self)->tp_name,
-                              state.target.rank, state.target.address, state.dtype.ptr(), state.shape.ptr());
+  return guarded([&] {
+    TargetState const& state = state_of(self);
+    py::object const number = owned(PyLong_FromVoidPtr(state.target.address));
+    py::object const address = owned(PyNumber_ToBase(number.ptr(), 16));  // unlike %p, also for 0
+    return PyUnicode_FromFormat("%s(rank=%d, address=%U, dtype=%R, shape=%R)", Py_TYPE(self)->tp_name,
+                                state.target.rank, address.ptr(), state.dtype.ptr(), state.shape.ptr());
+  });
 }
 
 template <auto Read>

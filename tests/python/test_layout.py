@@ -1,6 +1,7 @@
 """Arrays with gaps, at both sides."""
 import mpix_rma as rma
 import numpy
+from mpi4py import MPI
 from mpix_rma import _core
 from support import NEXT, RANK, WORLD, MemoryCase, seeded
 
@@ -117,6 +118,25 @@ class RemoteArrays(MemoryCase):
                 self.assertEqual(part.strides, expected.strides, index)
         self.assertEqual((remote.size, remote.nbytes, len(remote), remote.rank), (60, 240, 3, NEXT))
         self.assertEqual([part.address for part in remote], [1000, 1080, 1160])
+
+    def test_wrong_shapes(self):
+        for shape in ((2**62 + 1, 4), (2**62, 2**62), (0, 2**62, 2**62), 2**61):
+            for kind in ("i4", MPI.INT):
+                if shape == 2**61 and kind != "i4":
+                    continue
+                with self.assertRaisesRegex(ValueError, "more elements than memory holds"):
+                    rma.RemoteArray(NEXT, self.memory.bases[NEXT], kind, shape)
+        for shape in (-1, (2, -3)):
+            with self.assertRaisesRegex(ValueError, "negative extent"):
+                rma.RemoteArray(NEXT, self.memory.bases[NEXT], "i4", shape)
+        for part in (self.memory.at, lambda rank, *arguments: self.memory.array(*arguments)):
+            with self.assertRaisesRegex(ValueError, "non-negative"):
+                part(NEXT, "d", 1, -8)
+
+    def test_text(self):
+        for address, text in ((0, "0x0"), (2**63 + 10, "0x800000000000000a")):
+            self.assertEqual(repr(rma.RemoteArray(1, address, "i4", 3)),
+                             f"RemoteArray(rank=1, address={text}, dtype=dtype('int32'), shape=(3,))")
 
     def test_wrong_indices(self):
         remote = rma.RemoteArray(NEXT, 1000, "i4", (3, 4))
