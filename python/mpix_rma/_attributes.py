@@ -59,9 +59,9 @@ def get_attributes(comm: MPI.Comm) -> dict[str, Any]:
 
 
 def delete_attributes(comm: MPI.Comm, *keywords: str) -> None:
-    """Removes attributes from a communicator: all of them if no keyword is given. The two about communicatable memory
-    are removed together."""
+    """Removes attributes from a communicator: all of them if no keyword is given; those that it does not have stay
+    unset. The two about communicatable memory are removed together."""
     keys = {_key(keyword): None for keyword in keywords or _NAMES}
     for key in keys:
-        if keywords or _core.get_comm_attribute(comm, key) is not None:
+        if _core.get_comm_attribute(comm, key) is not None:
             _core.delete_comm_attribute(comm, key)
