@@ -208,23 +208,24 @@ auto view(Buffer &&buffer) noexcept
                                    datatype_of<T>()};
     }
 }
+/// The number of elements of a container type if it is fixed, otherwise 0. Other types may have a tuple_size
+/// that is no number of elements: std::ranges::subrange is a pair of iterators.
+template <typename Container>
+inline constexpr std::size_t fixed_size = 0;
+template <typename U, std::size_t length>
+inline constexpr std::size_t fixed_size<U[length]> = length;
+template <typename U, std::size_t length>
+inline constexpr std::size_t fixed_size<std::array<U, length>> = length;
+template <typename U, std::size_t length>
+    requires(length != std::dynamic_extent)
+inline constexpr std::size_t fixed_size<std::span<U, length>> = length;
+
 /// The number of elements of a buffer's view if the type of the buffer determines it, otherwise 0.
 template <typename T, typename Buffer>
 constexpr std::size_t fixed_count() noexcept
 {
-    using bare = std::remove_cvref_t<Buffer>;
     constexpr auto each = static_cast<std::size_t>(elements_of<T>);
-    if constexpr (lvalue_of<Buffer, T>) {
-        return each;
-    } else if constexpr (std::is_bounded_array_v<bare>) {
-        return std::extent_v<bare> * each;
-    } else if constexpr (requires { std::tuple_size<bare>::value; }) { // std::array
-        return std::tuple_size_v<bare> * each;
-    } else if constexpr (requires { requires bare::extent != std::dynamic_extent; }) { // std::span
-        return bare::extent * each;
-    } else {
-        return 0;
-    }
+    return lvalue_of<Buffer, T> ? each : fixed_size<std::remove_cvref_t<Buffer>> * each;
 }
 /// The type of the count that is passed to the C interface: int where the type of the buffer shows that int
 /// suffices, because the calls with int take fewer instructions.

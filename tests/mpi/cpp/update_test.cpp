@@ -1,4 +1,8 @@
 /// mpix: read-modify-writes.
+#include <sys/mman.h>
+
+#include <ranges>
+
 #include "tests/mpi/cpp/support.hpp"
 
 namespace mpixrma::test {
@@ -93,6 +97,29 @@ TEST_F(CppUpdates, RejectsOperandsOfDifferentLengths) {
 #endif
   complete_all();
   EXPECT_TRUE(std::ranges::all_of(memory, [](int element) { return element == 0; }));
+}
+
+// A pair of iterators, whose tuple_size is 2.
+TEST_F(CppUpdates, SubrangesHaveLargeCounts) {
+  using Range = std::ranges::subrange<char*>;
+  static_assert(std::is_same_v<mpix::detail::count_type<char, Range>, MPI_Count>);
+  static_assert(std::is_same_v<mpix::detail::count_type<char, std::array<char, 3> const&>, int>);
+  static_assert(std::is_same_v<mpix::detail::count_type<char, std::span<char, 3>>, int>);
+  static_assert(std::is_same_v<mpix::detail::count_type<char, char(&)[3]>, int>);
+  mpix::allocation<char> const memory = zeroed<char>(100);
+  std::size_t const length = (std::size_t{1} << 32) + 3;
+  void* const pages =
+      ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  auto* const first = static_cast<char*>(pages);
+  Range const range(first, first + length);
+  mpix::status const failed =
+      mpix::put<mpix::results>(comm_, range, memory.at(next_), {.remote_completion = true});
+  mpix::status const completed = mpix::complete<mpix::results>(comm_);
+  EXPECT_TRUE(failed.is(mpix::errc::address) || completed.is(mpix::errc::address));
+  mpix::put(comm_, Range(first, first + 3), memory.at(next_));
+  complete_all();
+  ::munmap(pages, length);
 }
 
 TEST_F(CppUpdates, ComplexSumsAndPairsSwapped) {
