@@ -122,9 +122,11 @@ class aligned_info
         char text[MPI_MAX_INFO_VAL + 1] = "";
         int found = 0;
         if (given != MPI_INFO_NULL) code_ = MPI_Info_get(given, key, MPI_MAX_INFO_VAL, text, &found);
-        // The library refuses a value that is no power of two.
-        unsigned long long const demanded = found != 0 ? std::strtoull(text, nullptr, 10) : 1;
-        if (code_ != MPI_SUCCESS || !std::has_single_bit(demanded) || demanded >= alignment) return;
+        char *end = text;
+        unsigned long long const demanded = found != 0 ? std::strtoull(text, &end, 10) : 1;
+        // The library refuses a value that is no power of two, or has other text behind it.
+        if (code_ != MPI_SUCCESS || *end != '\0' || !std::has_single_bit(demanded) || demanded >= alignment)
+            return;
         MPI_Info made = MPI_INFO_NULL;
         code_ = given != MPI_INFO_NULL ? MPI_Info_dup(given, &made) : MPI_Info_create(&made);
         if (code_ != MPI_SUCCESS) return;

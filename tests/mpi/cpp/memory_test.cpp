@@ -57,9 +57,11 @@ TEST_F(CppMemory, AllocationsHaveTheAlignmentOfTheirElements) {
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "131072");
   mpix::local_allocation<Aligned> const stricter = mpix::allocate_local<Aligned>(1, info);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(stricter.data()) % 131072, 0U);
-  MPI_Info_set(info, "mpi_minimum_memory_alignment", "3");
   ErrorsReturn const returned(world);
-  EXPECT_EQ(thrown([&] { (void)mpix::allocate_local<Aligned>(1, info); }), MPI_ERR_INFO_VALUE);
+  for (char const* wrong : {"3", "64abc", "0"}) {
+    MPI_Info_set(info, "mpi_minimum_memory_alignment", wrong);
+    EXPECT_EQ(thrown([&] { (void)mpix::allocate_local<Aligned>(1, info); }), MPI_ERR_INFO_VALUE) << wrong;
+  }
   MPI_Info_free(&info);
 }
 
