@@ -50,14 +50,29 @@ CFI_index_t elements_of(CFI_cdesc_t const& buffer, int dimensions) noexcept {
   return elements;
 }
 
-/// Returns the datatype of the first `elements` of the section: whole slabs of the outermost dimension, then
-/// the rest.
-MPI_Datatype make_datatype(CFI_cdesc_t const& buffer, CFI_index_t elements, MPI_Datatype element) {
+MPI_Datatype contiguous(MPI_Count count, MPI_Datatype datatype) {
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  PMPI_Type_contiguous(static_cast<int>(count), datatype, &made);
+  return made;
+}
+
+/// The part of a section that a call transfers, in elements of the section, and the rest in elements of the
+/// call's datatype, of which an element of the section has `per_element`.
+struct Part {
+  CFI_index_t elements;
+  MPI_Count per_element;
+  MPI_Count rest;
+};
+
+/// Returns the datatype of a part of the section: whole slabs of the outermost dimension, slabs of the inner
+/// ones, then the begin of an element.
+MPI_Datatype make_datatype(CFI_cdesc_t const& buffer, Part const& part, MPI_Datatype datatype) {
   MPI_Datatype slabs[CFI_MAX_RANK + 1]{};
-  MPI_Datatype pieces[CFI_MAX_RANK]{};
-  MPI_Aint places[CFI_MAX_RANK]{};
-  int ones[CFI_MAX_RANK]{};
-  slabs[0] = element;
+  MPI_Datatype pieces[CFI_MAX_RANK + 1]{};
+  MPI_Aint places[CFI_MAX_RANK + 1]{};
+  int ones[CFI_MAX_RANK + 1]{};
+  CFI_index_t elements = part.elements;
+  slabs[0] = contiguous(part.per_element, datatype);
   for (int d = 0; d < buffer.rank; ++d)
     PMPI_Type_create_hvector(static_cast<int>(buffer.dim[d].extent), 1, buffer.dim[d].sm, slabs[d],
                              &slabs[d + 1]);
@@ -73,11 +88,16 @@ MPI_Datatype make_datatype(CFI_cdesc_t const& buffer, CFI_index_t elements, MPI_
     ones[used++] = 1;
     place += whole * buffer.dim[d].sm;
   }
+  if (part.rest != 0) {
+    pieces[used] = contiguous(part.rest, datatype);
+    places[used] = place;
+    ones[used++] = 1;
+  }
   MPI_Datatype all = MPI_DATATYPE_NULL;
   PMPI_Type_create_struct(used, ones, places, pieces, &all);
   PMPI_Type_commit(&all);
   for (int i = 0; i < used; ++i) PMPI_Type_free(&pieces[i]);
-  for (int d = 1; d <= buffer.rank; ++d) PMPI_Type_free(&slabs[d]);
+  for (int d = 0; d <= buffer.rank; ++d) PMPI_Type_free(&slabs[d]);
   return all;
 }
 
@@ -173,33 +193,32 @@ Section::Section(Buffer const& buffer, MPI_Count count, MPI_Datatype datatype)
 
 Refusal Section::describe(Buffer const& given) {
   CFI_cdesc_t const& buffer = *given.given;
-  MPI_Count lower = 0, extent = 0, size = 0;
+  MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   PMPI_Type_get_extent_x(datatype_, &lower, &extent);
-  PMPI_Type_size_x(datatype_, &size);
+  PMPI_Type_get_true_extent_x(datatype_, &true_lower, &true_extent);
   auto const length = static_cast<MPI_Count>(buffer.elem_len);
-  bool const whole = lower == 0 && extent > 0 && extent == size && length % extent == 0;
-  MPI_Count const per_element = whole ? length / extent : 1;
-  if (!whole || count_ % per_element != 0)
-    return made_refusal(
-        MPI_ERR_TYPE, given,
-        "is an array section with gaps of elements of %lld bytes, and %s %lld elements of the datatype "
-        "(%lld bytes each) are not whole ones of these",
-        static_cast<long long>(length), given.count_argument, static_cast<long long>(count_),
-        static_cast<long long>(size));
+  // A datatype may have gaps, as that of a derived type with padding, but must not reach beyond its extent.
+  bool const inside = lower == 0 && true_lower >= 0 && true_lower + true_extent <= extent;
+  if (!inside || extent == 0 || length < extent || length % extent != 0)
+    return made_refusal(MPI_ERR_TYPE, given,
+                        "is an array section with gaps of elements of %lld bytes, which are not whole "
+                        "elements of the datatype (true extent %lld bytes from %lld on, extent %lld)",
+                        static_cast<long long>(length), static_cast<long long>(true_extent),
+                        static_cast<long long>(true_lower), static_cast<long long>(extent));
+  MPI_Count const per_element = length / extent;
+  MPI_Count const rest = count_ % per_element;
   MPI_Count const elements = count_ / per_element;
-  if (CFI_index_t const there = elements_of(buffer, buffer.rank); elements > there)
+  MPI_Count const needed = elements + (rest != 0 ? 1 : 0);
+  if (CFI_index_t const there = elements_of(buffer, buffer.rank); needed > there)
     return made_refusal(MPI_ERR_COUNT, given, "is an array section of %lld elements, and %s %lld needs %lld",
                         static_cast<long long>(there), given.count_argument, static_cast<long long>(count_),
-                        static_cast<long long>(elements));
+                        static_cast<long long>(needed));
   bool const too_long = std::any_of(buffer.dim, buffer.dim + buffer.rank,
                                     [](CFI_dim_t const& dimension) { return dimension.extent > INT_MAX; });
   if (too_long || per_element > INT_MAX)
     return made_refusal(MPI_ERR_COUNT, given,
                         "is an array section with gaps of more than 2147483647 elements in a dimension");
-  MPI_Datatype element = MPI_DATATYPE_NULL;
-  PMPI_Type_contiguous(static_cast<int>(per_element), datatype_, &element);
-  datatype_ = make_datatype(buffer, elements, element);
-  PMPI_Type_free(&element);
+  datatype_ = make_datatype(buffer, {elements, per_element, rest}, datatype_);
   count_ = 1;
   made_ = true;
   return {};

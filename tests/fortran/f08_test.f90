@@ -29,6 +29,7 @@ program f08_test
   call contiguous
   call sections
   call section_types
+  call padded_sections
   call accumulate
   call requests
   call own_requests
@@ -140,7 +141,49 @@ contains
     call finish
     call expect(all(mine(1:5:2) == [(cell(i, 1, left), i = 1, 9, 4)]), "complex: real parts")
     call expect(all(mine(2:6:2) == [(cell(i, 2, left), i = 1, 9, 4)]), "complex: imaginary parts")
+    call begin(-1d0)
+    call put(z(1:9:4), 5, 0)       ! two elements and the real part of the third
+    call put(z(9:1:-4), 1, 6)      ! a real part alone
+    call finish
+    call expect(all(mine(1:5:2) == [(cell(i, 1, left), i = 1, 9, 4)]), "part of an element: real parts")
+    call expect(all(mine(2:4:2) == [(cell(i, 2, left), i = 1, 5, 4)]), "part of an element: imaginary parts")
+    call expect(all(mine(6:8) == [-1d0, cell(9, 1, left), -1d0]), "part of an element: rest")
   end subroutine section_types
+
+  ! Elements with padding: the extent of the datatype is larger than its size.
+  subroutine padded_sections
+    type :: padded
+      integer :: number
+      double precision :: value
+    end type padded
+    type(padded), asynchronous :: from(6), into(6)
+    integer, asynchronous :: numbers(6)
+    type(MPI_Datatype) :: datatype
+    integer(address_kind) :: places(3)
+    integer :: i
+    do i = 1, 6
+      from(i) = padded(100 * rank + i, cell(i, 0, rank))
+    end do
+    call MPI_Get_address(from(1), places(1))
+    call MPI_Get_address(from(1)%number, places(2))
+    call MPI_Get_address(from(1)%value, places(3))
+    call MPI_Type_create_struct(2, [1, 1], places(2:3) - places(1), [MPI_INTEGER, MPI_DOUBLE_PRECISION], datatype)
+    call MPI_Type_commit(datatype)
+    call begin(-1d0)
+    call MPIX_RMA_xfer(MPIX_RMA_PUT, from(6:1:-2), 3, datatype, right, bases(right), 3, datatype, communicator=comm, &
+      ierror=ierror)
+    call expect(ierror == MPI_SUCCESS, "section of a derived type")
+    call finish
+    into = padded(-1, -1d0)
+    call MPIX_RMA_xfer(MPIX_RMA_GET, into(1:6:2), 3, datatype, right, bases(right), 3, datatype, communicator=comm, &
+      rma_attr_val=MPIX_RMA_Attributes(MPIX_RMA_ATTR_BLOCKING), ierror=ierror)
+    call expect(ierror == MPI_SUCCESS, "get into a section of a derived type")
+    call expect(all(into(1:6:2)%number == from(6:1:-2)%number), "section of a derived type: integers")
+    call expect(all(into(1:6:2)%value == from(6:1:-2)%value), "section of a derived type: reals")
+    call expect(all(into(2:6:2)%number == -1), "section of a derived type: gaps")
+    call attempt(numbers(1:6:2), 1, datatype, right, MPI_ERR_TYPE, "extent above that of an element")
+    call MPI_Type_free(datatype)
+  end subroutine padded_sections
 
   subroutine accumulate
     double precision, asynchronous :: from(6), twice
