@@ -111,6 +111,7 @@ void* address_of(CFI_cdesc_t const* buffer) noexcept {
 
 bool is_contiguous(CFI_cdesc_t const* buffer) noexcept {
   if (buffer == nullptr || buffer->rank == 0) return true;
+  if (buffer->base_addr == nullptr) return true;              // not allocated: the dimensions are undefined
   if (buffer->dim[buffer->rank - 1].extent < 0) return true;  // assumed-size
   if (elements_of(*buffer, buffer->rank) == 0) return true;
   auto next = static_cast<CFI_index_t>(buffer->elem_len);
@@ -171,7 +172,8 @@ Refusal check_contiguous(Buffer const& buffer) {
 Refusal check_contiguous(Buffer const& buffer, MPI_Count count, MPI_Datatype datatype) {
   if (Refusal gaps = check_contiguous(buffer)) return gaps;
   CFI_cdesc_t const* const given = buffer.given;
-  bool const bounded = given != nullptr && given->rank != 0 && given->dim[given->rank - 1].extent >= 0;
+  bool const bounded = given != nullptr && given->rank != 0 && given->base_addr != nullptr &&
+                       given->dim[given->rank - 1].extent >= 0;
   if (!bounded || !is_sound(count, datatype) || address_of(given) == MPI_BOTTOM) return {};
   auto const available =
       static_cast<MPI_Count>(elements_of(*given, given->rank)) * static_cast<MPI_Count>(given->elem_len);

@@ -27,7 +27,7 @@ struct Buffer {
 /// variable.
 void* address_of(CFI_cdesc_t const* buffer) noexcept;
 
-/// Whether the elements are contiguous; true for absent, empty and assumed-size buffers.
+/// Whether the elements are contiguous; true for absent, unallocated, empty and assumed-size buffers.
 bool is_contiguous(CFI_cdesc_t const* buffer) noexcept;
 
 /// Checks a buffer that must be contiguous. Errors: gaps, or an array of fewer bytes than `count` elements of

@@ -30,6 +30,7 @@ program f08_test
   call sections
   call section_types
   call padded_sections
+  call unallocated
   call accumulate
   call requests
   call own_requests
@@ -184,6 +185,18 @@ contains
     call attempt(numbers(1:6:2), 1, datatype, right, MPI_ERR_TYPE, "extent above that of an element")
     call MPI_Type_free(datatype)
   end subroutine padded_sections
+
+  ! The descriptor of memory without elements has undefined bounds.
+  subroutine unallocated
+    double precision, allocatable, asynchronous :: none(:)
+    double precision, pointer, asynchronous :: nowhere(:, :)
+    double precision, target :: gaps(8, 8)
+    nowhere => gaps(1:8:3, 1:8:2)
+    call attempt(nowhere, 0, MPI_DOUBLE_PRECISION, right, MPI_SUCCESS, "nothing of a section")
+    nullify(nowhere)
+    call attempt(none, 3, MPI_DOUBLE_PRECISION, right, MPI_ERR_BUFFER, "an array that is not allocated")
+    call attempt(nowhere, 20, MPI_DOUBLE_PRECISION, right, MPI_ERR_BUFFER, "a null pointer")
+  end subroutine unallocated
 
   subroutine accumulate
     double precision, asynchronous :: from(6), twice
