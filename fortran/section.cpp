@@ -25,23 +25,27 @@ __attribute__((cold, format(printf, 3, 4))) Refusal made_refusal(int error_class
   return {error_class, text};
 }
 
-/// Returns an error code of the refusal's class. Its string is the text of the newest refusal of that class.
+/// Returns an error code of the refusal's class with the refusal's text. The codes of a class are used in
+/// turn, so that a code keeps its string during the next fifteen refusals of the class.
 int code_of(Refusal const& refusal) {
-  struct Code {
+  constexpr std::size_t codes_per_class = 16;
+  struct Class {
     int error_class;
-    int code;
+    std::size_t next = 0;
+    std::array<int, codes_per_class> codes{};  // MPI_SUCCESS: not made yet
   };
   static std::mutex mutex;
-  static std::array<Code, 3> codes{
-      {{MPI_ERR_BUFFER, MPI_SUCCESS}, {MPI_ERR_TYPE, MPI_SUCCESS}, {MPI_ERR_COUNT, MPI_SUCCESS}}};
+  static std::array<Class, 3> classes{{{MPI_ERR_BUFFER}, {MPI_ERR_TYPE}, {MPI_ERR_COUNT}}};
   std::scoped_lock const lock(mutex);
-  Code* const found = std::find_if(codes.begin(), codes.end(), [&](Code const& entry) {
+  Class* const found = std::find_if(classes.begin(), classes.end(), [&](Class const& entry) {
     return entry.error_class == refusal.error_class;
   });
-  if (found == codes.end()) return refusal.error_class;
-  if (found->code == MPI_SUCCESS) PMPI_Add_error_code(found->error_class, &found->code);
-  PMPI_Add_error_string(found->code, refusal.text.c_str());
-  return found->code;
+  if (found == classes.end()) return refusal.error_class;
+  int& code = found->codes[found->next++ % codes_per_class];
+  if (code == MPI_SUCCESS && PMPI_Add_error_code(found->error_class, &code) != MPI_SUCCESS)
+    return refusal.error_class;
+  PMPI_Add_error_string(code, refusal.text.c_str());
+  return code;
 }
 
 CFI_index_t elements_of(CFI_cdesc_t const& buffer, int dimensions) noexcept {

@@ -6,7 +6,9 @@
 /// MPI_ERRORS_ARE_FATAL, MPI's default, the job ends there.
 #pragma once
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -198,16 +200,18 @@ outcome<Errors, T> finish(int code, T &&value)
     return std::forward<T>(value);
 }
 
-/// Returns an error code of class MPI_ERR_COUNT for arguments that cannot be passed to the C interface. Its
-/// text is the newest one.
+/// Returns an error code of class MPI_ERR_COUNT for arguments that cannot be passed to the C interface.
+/// Sixteen codes are used in turn, so that a code keeps its text during the next fifteen such errors.
 [[gnu::cold, gnu::noinline]] inline int count_error(std::string const &text)
 {
     static std::mutex mutex;
-    static int made = MPI_SUCCESS;
+    static std::array<int, 16> codes{}; // MPI_SUCCESS: not made yet
+    static std::size_t next = 0;
     std::scoped_lock const lock(mutex);
-    if (made == MPI_SUCCESS && MPI_Add_error_code(MPI_ERR_COUNT, &made) != MPI_SUCCESS) return MPI_ERR_COUNT;
-    MPI_Add_error_string(made, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
-    return made;
+    int &code = codes[next++ % codes.size()];
+    if (code == MPI_SUCCESS && MPI_Add_error_code(MPI_ERR_COUNT, &code) != MPI_SUCCESS) return MPI_ERR_COUNT;
+    MPI_Add_error_string(code, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
+    return code;
 }
 
 /// Invokes the error handler of a communicator for such arguments.

@@ -483,7 +483,7 @@ contains
 
   subroutine errors
     double precision, asynchronous :: from(8)
-    integer :: address, transport, length, version, subversion
+    integer :: address, transport, length, version, subversion, i, kept
     character(MPI_MAX_ERROR_STRING) :: text
     from = 0
     call MPIX_RMA_Get_version(version, subversion, ierror)
@@ -501,6 +501,13 @@ contains
     call attempt(from(1:8:2), 1, MPI_DOUBLE_COMPLEX, right, MPI_ERR_TYPE, "larger than an element")
     call MPI_Error_string(ierror, text, length)
     call expect(index(text(:length), "section") > 0, "text of an error")
+    call attempt(from(1:8:2), 7, MPI_DOUBLE_PRECISION, right, MPI_ERR_COUNT, "the first of several errors")
+    kept = ierror
+    do i = 1, 15
+      call attempt(from, 8 + i, MPI_DOUBLE_PRECISION, right, MPI_ERR_COUNT, "several errors")
+    end do
+    call MPI_Error_string(kept, text, length)
+    call expect(index(text(:length), "origin_count 7 ") > 0, "an error code keeps its text")
     call attempt(from, 9, MPI_DOUBLE_PRECISION, right, MPI_ERR_COUNT, "more than a contiguous array has")
     call MPI_Error_string(ierror, text, length)
     call expect(index(text(:length), "MPIX_RMA_xfer from Fortran: origin_addr has 64 bytes, and origin_count 9 needs 72") > 0, &

@@ -94,6 +94,12 @@ TEST_F(CppUpdates, RejectsOperandsOfDifferentLengths) {
             "mpix::rmw: the lengths differ: operand 2, result 3");
   EXPECT_EQ((mpix::rmw2<comp_swap_e, mpix::results>(comm_, two, three, fetched, there).message()),
             "mpix::rmw2: the lengths differ: operand 2, operand2 3, result 3");
+  mpix::status const first = mpix::rmw<mpix::rmw_op::sum, mpix::results>(comm_, two, three, there);
+  for (int i = 0; i < 15; ++i) {
+    auto const shorter = std::span(fetched).first(2);
+    EXPECT_NE((mpix::rmw<mpix::rmw_op::sum, mpix::results>(comm_, three, shorter, there)), first);
+  }
+  EXPECT_EQ(first.message(), "mpix::rmw: the lengths differ: operand 2, result 3");
 #endif
   complete_all();
   EXPECT_TRUE(std::ranges::all_of(memory, [](int element) { return element == 0; }));
