@@ -160,6 +160,7 @@ int add_attributes(attributes chosen, Get get, Set set)
 template <error_policy Errors = exceptions>
 outcome<Errors> set_attributes(MPI_Comm comm, attributes const &chosen)
 {
+    if (!detail::is_initialized()) return detail::finish<Errors>(MPI_ERR_OTHER);
     return detail::finish<Errors>(detail::add_attributes(
         chosen, [comm](int key, void *value, int *flag) { return MPI_Comm_get_attr(comm, key, value, flag); },
         [comm](int key, void *value) { return MPI_Comm_set_attr(comm, key, value); }));
@@ -170,6 +171,7 @@ template <error_policy Errors = exceptions>
 outcome<Errors, attributes> get_attributes(MPI_Comm comm)
 {
     attributes found;
+    if (!detail::is_initialized()) return detail::finish<Errors>(MPI_ERR_OTHER, std::move(found));
     int const code = detail::read_attributes(&found, [comm](int key, void *value, int *flag) {
         return MPI_Comm_get_attr(comm, key, value, flag);
     });
@@ -180,7 +182,7 @@ outcome<Errors, attributes> get_attributes(MPI_Comm comm)
 template <error_policy Errors = exceptions>
 outcome<Errors> clear_attributes(MPI_Comm comm)
 {
-    int code = MPI_SUCCESS;
+    int code = detail::is_initialized() ? MPI_SUCCESS : MPI_ERR_OTHER;
     for (char const *name :
          {"MPIX_RMA_KEY_ATOMICITY", "MPIX_RMA_KEY_ORDERING", "MPIX_RMA_KEY_BLOCKING",
           "MPIX_RMA_KEY_REMOTE_COMPLETION", "MPIX_RMA_KEY_COMMUNICATABLE", "MPIX_RMA_KEY_ACCUMULATE_OP",

@@ -131,6 +131,7 @@ class strided_layout
                                                    " blocks of " + std::to_string(block_length) +
                                                    " elements are more than an MPI datatype describes")));
         }
+        if (!detail::is_initialized()) throw error(status(MPI_ERR_OTHER));
         int code = MPI_Type_create_hvector(static_cast<int>(blocks), static_cast<int>(block_length * each),
                                            stride * static_cast<std::ptrdiff_t>(sizeof(T)), datatype_of<T>(),
                                            &type_);

@@ -28,6 +28,25 @@ enum class errc : int {
     notification = MPIX_RMA_ERR_NOTIFICATION ///< notification index out of range, of calls on windows
 };
 
+namespace detail
+{
+
+/// Whether MPI_Finalize has been called: destructors make no calls then.
+inline bool is_finalized() noexcept
+{
+    int finalized = 0;
+    return MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0;
+}
+
+/// Whether MPI can be called: other calls end the process before MPI_Init and after MPI_Finalize.
+inline bool is_initialized() noexcept
+{
+    int initialized = 0;
+    return MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 && !is_finalized();
+}
+
+} // namespace detail
+
 /// An MPI error code, or success.
 class [[nodiscard]] status
 {
@@ -41,24 +60,28 @@ class [[nodiscard]] status
     constexpr int code() const noexcept { return code_; }
     /// Returns whether the call has succeeded.
     constexpr explicit operator bool() const noexcept { return code_ == MPI_SUCCESS; }
-    /// Returns the error class of the code, such as MPI_ERR_RANK.
+    /// Returns the error class of the code, such as MPI_ERR_RANK; before MPI_Init and after MPI_Finalize the
+    /// code itself.
     int error_class() const noexcept
     {
         int found = code_;
-        MPI_Error_class(code_, &found);
+        if (detail::is_initialized()) MPI_Error_class(code_, &found);
         return found;
     }
     /// Returns whether the error class is `which`.
     bool is(errc which) const noexcept
     {
         int number = 0;
-        return code_ != MPI_SUCCESS &&
+        return code_ != MPI_SUCCESS && detail::is_initialized() &&
                MPIX_RMA_Error_class(static_cast<MPIX_RMA_Error>(which), &number) == MPI_SUCCESS &&
                error_class() == number;
     }
-    /// Returns MPI's text for the code. It names the call and the wrong argument with its value.
+    /// Returns MPI's text for the code. It names the call and the wrong argument with its value. Before
+    /// MPI_Init and after MPI_Finalize MPI gives no text: the text has the number of the code.
     std::string message() const
     {
+        if (!detail::is_initialized())
+            return "MPI is not initialized, or has been finalized: error code " + std::to_string(code_);
         char text[MPI_MAX_ERROR_STRING] = "";
         int length = 0;
         MPI_Error_string(code_, text, &length);
@@ -168,13 +191,6 @@ using outcome = typename detail::outcome_type<Errors, T>::type;
 namespace detail
 {
 
-/// Whether MPI_Finalize has been called: destructors make no calls then.
-inline bool is_finalized() noexcept
-{
-    int finalized = 0;
-    return MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0;
-}
-
 /// Ends a call without a value.
 template <error_policy Errors>
 outcome<Errors> finish(int code)
@@ -207,6 +223,7 @@ outcome<Errors, T> finish(int code, T &&value)
     static std::mutex mutex;
     static std::array<int, 16> codes{}; // MPI_SUCCESS: not made yet
     static std::size_t next = 0;
+    if (!is_initialized()) return MPI_ERR_COUNT;
     std::scoped_lock const lock(mutex);
     int &code = codes[next++ % codes.size()];
     if (code == MPI_SUCCESS && MPI_Add_error_code(MPI_ERR_COUNT, &code) != MPI_SUCCESS) return MPI_ERR_COUNT;
@@ -217,7 +234,7 @@ outcome<Errors, T> finish(int code, T &&value)
 /// Invokes the error handler of a communicator for such arguments.
 [[gnu::cold, gnu::noinline]] inline int reject(MPI_Comm comm, int code)
 {
-    MPI_Comm_call_errhandler(comm, code);
+    if (is_initialized()) MPI_Comm_call_errhandler(comm, code);
     return code;
 }
 

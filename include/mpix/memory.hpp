@@ -117,7 +117,8 @@ class aligned_info
   public:
     aligned_info(MPI_Info given, std::size_t alignment) : info_(given)
     {
-        if (alignment <= 64) return;
+        // The library reports a call before MPI_Init or after MPI_Finalize; MPI would end the process.
+        if (alignment <= 64 || !is_initialized()) return;
         constexpr char key[] = "mpi_minimum_memory_alignment";
         char text[MPI_MAX_INFO_VAL + 1] = "";
         int found = 0;
@@ -165,7 +166,8 @@ outcome<Errors, allocation<T>> allocate(MPI_Comm comm, std::size_t count, MPI_In
     static_assert(alignof(T) <= detail::largest_alignment);
     allocation<T> made;
     int ranks = 0;
-    int code = MPI_Comm_size(comm, &ranks);
+    // MPIX_RMA_Allocate reports a call before MPI_Init or after MPI_Finalize; MPI would end the process.
+    int code = detail::is_initialized() ? MPI_Comm_size(comm, &ranks) : MPI_SUCCESS;
     if (code != MPI_SUCCESS) return detail::finish<Errors>(code, std::move(made));
     std::vector<void *> bases(static_cast<std::size_t>(ranks));
     MPI_Aint const bytes = detail::bytes_of<T>(count);
@@ -310,7 +312,7 @@ outcome<Errors, registration> register_memory(Range &&memory, access rights)
         static_cast<MPI_Aint>(std::ranges::size(memory) * sizeof(std::ranges::range_value_t<Range>));
     MPI_Info info = MPI_INFO_NULL;
     int code = MPI_SUCCESS;
-    if (rights != access::as_mapped) {
+    if (rights != access::as_mapped && detail::is_initialized()) {
         code = MPI_Info_create(&info);
         if (code == MPI_SUCCESS) {
             code = MPI_Info_set(info, "mpix_access", rights == access::read ? "read" : "readwrite");

@@ -116,7 +116,7 @@ template <error_policy Errors = exceptions, typename T>
 outcome<Errors, std::vector<remote_ptr<T>>> gather_addresses(MPI_Comm comm, T *local)
 {
     int size = 0;
-    int code = MPI_Comm_size(comm, &size);
+    int code = detail::is_initialized() ? MPI_Comm_size(comm, &size) : MPI_ERR_OTHER;
     std::vector<T *> addresses(code == MPI_SUCCESS ? static_cast<std::size_t>(size) : 0);
     constexpr int bytes = static_cast<int>(sizeof local);
     if (code == MPI_SUCCESS) {
