@@ -110,6 +110,13 @@ void extend_osc_list() {
   ::setenv(windows_variable, "info", 0);
 }
 
+/// Whether the user's list of components excludes this one. mpirun passes `--mca osc` on in the variable.
+bool osc_list_excludes() {
+  char const* const given = std::getenv(osc_variable);
+  if (given == nullptr || *given != '^') return false;
+  return ("," + std::string(given + 1) + ",").find(",mpix,") != std::string::npos;
+}
+
 /// Whether dlopen() loaded the library in a process that had already started MPI.
 bool is_late = false;
 
@@ -127,7 +134,9 @@ std::string why_no_component() {
   if (std::ranges::none_of(looked_in, holds_component))
     return std::string(component_file) + " was not found in " + concatenate(looked_in, ", ");
   if (char const* const reason = mpix_host_unavailable_reason(); *reason != '\0') return reason;
-  return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
+  if (osc_list_excludes())
+    return "osc excludes mpix: to leave only windows to other components, set osc_mpix_windows to none";
+  return "see that mca_base_component_path and osc do not exclude it, and whether lines above say why";
 }
 
 /// Prints one line per job if the versions of the two libraries differ.

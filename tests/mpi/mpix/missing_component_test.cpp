@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   if (MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class) != MPI_SUCCESS) ++failures;
 
   std::vector<void*> bases(static_cast<std::size_t>(size));
-  char const* const word = rank == without ? "in this process" : "at rank 1";
+  char const* const word = rank == without ? "in this process; osc excludes mpix" : "at rank 1";
   EXPECT(mpixrma::test::rma_allocate(64, MPI_INFO_NULL, world, bases.data()), transport_class, word);
   EXPECT(mpixrma::test::rma_free(nullptr, world), transport_class, word);
   call_together(world, word);
