@@ -121,12 +121,14 @@ class Script:
         return command
 
 
-def environment(work, prefix):
-    """Returns the environment of a user who knows only where the library is installed."""
+def environment(work, prefix, document):
+    """Returns the environment of a user who knows only where the library is installed. Tutorials begin in a shell that
+    does not know it."""
     chosen = {name: value for name, value in os.environ.items()
               if not name.startswith(("OMPI_MCA_", "PMIX_MCA_", "MPIX_")) and name not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH")}
+    if not document.startswith("docs/tutorials/") and document not in fixtures.TUTORIALS:
+        chosen.update(PATH=f"{prefix}/bin:{chosen['PATH']}", PKG_CONFIG_PATH=f"{prefix}/lib/pkgconfig")
     return dict(chosen, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", HOME=str(work),
-                PATH=f"{prefix}/bin:{chosen['PATH']}", PKG_CONFIG_PATH=f"{prefix}/lib/pkgconfig",
                 MPIX_NAMD_DIRECTORY=f"{work}/state", MPIX_NAMD_SOCKET=f"{work}/socket", MPIX_NAMD_LISTEN="none",
                 MPIX_NAM_SERVER=f"{work}/socket")
 
@@ -144,7 +146,7 @@ def run(source, prefix, document, times):
         script = Script(source, document, {"PREFIX": str(prefix), "SOURCE": str(source), "EXAMPLES": str(source / "examples"), "WORK": str(work)})
         text = script.write()
         print("\n".join(script.not_run), flush=True)
-        variables = environment(work, prefix)
+        variables = environment(work, prefix, document)
         variables["PATH"] = f"{work}/bin:{variables['PATH']}"
         for _ in range(times):
             done = subprocess.run(["bash", "-c", text, "bash"], cwd=work, env=dict(variables, document=document),

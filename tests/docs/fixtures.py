@@ -1,10 +1,12 @@
 """Files that the commands of the documents name, such as the reader's own program, checks, and programs for snippets."""
 
+# Documents, besides docs/tutorials/, whose first commands work in a shell that does not know the installation.
+TUTORIALS = ("docs/cpp.md", "docs/nam.md", "docs/python.md", "docs/windows.md")
+
 # By document and section: commands that run before each block. SOURCE is the checkout.
 FILES = {
     ("README.md", "Where to go"): ["cp SOURCE/examples/work_queue.c program.c"],
-    ("docs/windows.md", "MPI's windows on this library"): ["cp SOURCE/tests/install/windows.c program.c", "mpicc program.c -o program"],
-    ("docs/tutorials/windows.md", "Unmodified programs on MPI windows"): ["cp SOURCE/tests/install/windows.c program.c"],
+    ("docs/windows.md", "MPI's windows on this library"): ["cp SOURCE/examples/windows.c program.c", "mpicc program.c -o program"],
     ("docs/tutorials/first-transfer.md", "Compile and run"): ["cp SOURCE/examples/put_get.c first.c; cp SOURCE/examples/course.h ."],
     ("docs/global-arrays.md", "The switch"): ["cp SOURCE/examples/ga_matmul.c program.c",
                                               "cp SOURCE/tests/docs/programs/ga.F90 program.F90"],
@@ -12,10 +14,6 @@ FILES = {
         "cp SOURCE/examples/work_queue.c program.c",
         "[ -e program ] || cc program.c $(pkg-config --cflags --libs mpix-rma) -o program"],
     ("docs/installing.md", "From source"): ["tar -C SOURCE --exclude=./build --exclude=./.git -c . | tar -x"],
-    ("docs/cpp.md", "C++"): ["cp SOURCE/examples/cpp_work_queue.cpp program.cpp"],
-    ("docs/nam.md", "Two jobs in five commands"): [
-        "cp SOURCE/examples/nam_producer.c SOURCE/examples/nam_consumer.c SOURCE/examples/nam_reader.py .",
-        "cp SOURCE/examples/python/nam_view.py SOURCE/examples/python/nam_plot.py ."],
     ("docs/python.md", "A first program"): [
         "awk '/^```python/ { on = 1; next } /^```/ && on { exit } on' SOURCE/docs/python.md > first.py"],
     ("docs/python.md", "Install"): ["cp -r SOURCE/python .", "export CFLAGS=-O0"],

@@ -100,7 +100,7 @@ fi
 run() { timeout 60 "$mpirun" --oversubscribe --bind-to none -np 2 "$@"; }
 
 # A windows program as it is: with the file, without, and with the module.
-"$mpicc" -Wall -Wextra "$source/tests/install/windows.c" -o "$dir/windows"
+"$mpicc" -Wall -Wextra "$source/examples/windows.c" -o "$dir/windows"
 expect 'windows of osc/mpix' run "$dir/windows"
 expect 'windows of another component' env -u OMPI_MCA_mca_base_component_path timeout 60 "$mpirun" --oversubscribe -np 1 "$dir/windows"
 [ ! -e $modules/bash ] || expect 'windows of osc/mpix' env -u OMPI_MCA_mca_base_component_path bash -c \

@@ -53,7 +53,7 @@ quiet cc "$examples/calls/armci.c" $(pkg-config --cflags --libs armci) -o calls_
 quiet mpirun.openmpi -np 2 ./calls_armci
 
 # A program that does not know the library.
-quiet mpicc.openmpi "$root/tests/install/windows.c" -o windows
+quiet mpicc.openmpi "$root/examples/windows.c" -o windows
 quiet sh -c 'eval "$(mpix-rma env)" && mpirun.openmpi -np 2 ./windows > windows.txt'
 grep -q mpix windows.txt || { cat windows.txt >&2; fail "the windows of a program are not the component's"; }
 

@@ -21,7 +21,7 @@ fail() {
 "$cmake" --install "$build" --prefix "$dir/prefix" > /dev/null
 . "$dir/prefix/share/mpix-rma/env.sh"
 cc -Wall -Wextra "$source/tests/install/restricted.c" -o "$dir/restricted"
-"$mpicc" "$source/tests/install/windows.c" -o "$dir/windows"
+"$mpicc" "$source/examples/windows.c" -o "$dir/windows"
 # shellcheck disable=SC2046
 cc "$source/examples/work_queue.c" $(pkg-config --cflags --libs mpix-rma) -o "$dir/work_queue"
 
