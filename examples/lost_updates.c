@@ -3,7 +3,7 @@
  *
  * Without ATOMICITY it breaks because an accumulate is a read, an addition and a write: two ranks that read
  * the same value write the same sum, and one addition is lost. To see it break: mpirun -np 4 ./lost_updates
- * --without
+ * --without. On few cores it may print 0 wrong by chance: run it again.
  */
 #include "course.h"
 

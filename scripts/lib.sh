@@ -43,6 +43,11 @@ missing_packages() { # list...
   done
 }
 
+# packages_title [list...]: the title of the step that installs them, which is silent for minutes
+packages_title() {
+  echo "installing missing packages ($(missing_packages "${@:-packages.txt}" | wc -l))"
+}
+
 install_packages() { # [list...]: files in scripts/
   local missing
   missing=$(missing_packages "${@:-packages.txt}")
