@@ -1,10 +1,13 @@
 /// Strided transfers.
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "armci/onesided.hpp"
+#include "armci/overlap.hpp"
 #include "armci/settings.hpp"
 #include "armci/vector.hpp"
 
@@ -87,9 +90,38 @@ int contiguous_bytes(Side const& local, Side const& remote, int const* count, in
   return static_cast<int>(bytes);
 }
 
+/// Whether each stride is at least as large as all that it repeats. Then no two rows share a byte.
+bool are_nested(std::size_t row, std::span<Dimension const> dims) noexcept {
+  auto extent = static_cast<std::ptrdiff_t>(row);
+  for (Dimension const& dim : dims) {
+    if (dim.count <= 1) continue;
+    std::ptrdiff_t const stride = std::abs(dim.stride);
+    if (stride < extent) return false;
+    extent += static_cast<std::ptrdiff_t>(dim.count - 1) * stride;  // below 2^63: both are from an int
+  }
+  return true;
+}
+
+/// As are_nested(), whatever the order of the dimensions. A block without data is nested.
+[[gnu::noinline]] bool are_nested_in_some_order(Layout const& rows) {
+  if (rows.size() == 0) return true;
+  std::array<Dimension, max_levels> dims{};
+  std::copy(rows.dims.begin(), rows.dims.end(), dims.begin());
+  std::sort(dims.begin(), dims.end(),
+            [](Dimension const& a, Dimension const& b) { return std::abs(a.stride) < std::abs(b.stride); });
+  return are_nested(rows.block, dims);
+}
+
 void list(Layout const& layout, std::vector<mpixrma::engine::LayoutRun>& segments) {
   mpixrma::engine::LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) segments.push_back(cursor.next());
+}
+
+Lists lists_of(Side const& local, Strides const& here, Side const& remote, Strides const& there) {
+  Lists lists{local.address, remote.address, here.layout().block, {}, {}};
+  list(here.layout(), lists.local);
+  list(there.layout(), lists.remote);
+  return lists;
 }
 
 template <Direction direction, typename Mode>
@@ -105,11 +137,18 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
   Strides const there(subject, remote.strides, count, levels);
   if (settings.strided_as_iov && count[0] != 0) {
     check_process(call, process);
-    Lists lists{local.address, remote.address, static_cast<std::size_t>(count[0]), {}, {}};
-    list(here.layout(), lists.local);
-    list(there.layout(), lists.remote);
-    transfer_lists<direction>(call, lists, process, scaled, mode);
+    transfer_lists<direction>(call, lists_of(local, here, remote, there), process, scaled, mode);
     return 0;
+  }
+  if constexpr (direction == Direction::accumulate) {
+    Layout const& rows = there.layout();
+    if (!are_nested(rows.block, rows.dims) && !are_nested_in_some_order(rows)) [[unlikely]] {
+      Lists const lists = lists_of(local, here, remote, there);
+      // One operation may read all rows of the target before it writes any, so it updates no byte twice.
+      transfer_lists<direction>(call, lists, overlap(lists.remote) ? 1 : lists.remote.size(), process, scaled,
+                                mode);
+      return 0;
+    }
   }
   transfer<direction>(call, local.address, here.layout(), remote.address, there.layout(), process, scaled,
                       mode);

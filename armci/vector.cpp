@@ -152,6 +152,14 @@ bool transfer_regular(char const* call, void* const* local, void* const* remote,
 }  // namespace
 
 template <Direction direction, typename Mode>
+void transfer_lists(char const* call, Lists const& lists, std::size_t batch, int process,
+                    Scaled const& scaled, Mode mode) {
+  for (std::size_t first = 0; first < lists.local.size(); first += batch)
+    transfer_segments<direction>(call, lists, first, std::min(batch, lists.local.size() - first), process,
+                                 scaled, mode);
+}
+
+template <Direction direction, typename Mode>
 void transfer_lists(char const* call, Lists const& lists, int process, Scaled const& scaled, Mode mode) {
   auto const& destination = direction == Direction::get ? lists.local : lists.remote;
   bool const looks = settings.iov_method == IovMethod::automatic || settings.iov_checks;
@@ -164,13 +172,13 @@ void transfer_lists(char const* call, Lists const& lists, int process, Scaled co
   } else if (settings.iov_method == IovMethod::batched && settings.batch > 0) {
     batch = static_cast<std::size_t>(settings.batch);
   }
-  for (std::size_t first = 0; first < lists.local.size(); first += batch)
-    transfer_segments<direction>(call, lists, first, std::min(batch, lists.local.size() - first), process,
-                                 scaled, mode);
+  transfer_lists<direction>(call, lists, batch, process, scaled, mode);
 }
 
-#define ARMCI_TRANSFER_LISTS(direction, Mode) \
-  template void transfer_lists<Direction::direction>(char const*, Lists const&, int, Scaled const&, Mode)
+#define ARMCI_TRANSFER_LISTS(direction, Mode)                                                              \
+  template void transfer_lists<Direction::direction>(char const*, Lists const&, int, Scaled const&, Mode); \
+  template void transfer_lists<Direction::direction>(char const*, Lists const&, std::size_t, int,          \
+                                                     Scaled const&, Mode)
 ARMCI_TRANSFER_LISTS(put, Blocking);
 ARMCI_TRANSFER_LISTS(get, Blocking);
 ARMCI_TRANSFER_LISTS(accumulate, Blocking);

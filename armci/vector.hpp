@@ -1,4 +1,4 @@
-/// Lists of equally long segments, transferred by the method that the settings name.
+/// Lists of equally long segments.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,12 @@ struct Lists {
   std::vector<mpixrma::engine::LayoutRun> remote;
 };
 
+/// Transfers by the method of the settings.
 template <Direction direction, typename Mode>
 void transfer_lists(char const* call, Lists const& lists, int process, Scaled const& scaled, Mode mode);
+/// Transfers at most `batch` segments, at least 1, in one operation.
+template <Direction direction, typename Mode>
+void transfer_lists(char const* call, Lists const& lists, std::size_t batch, int process,
+                    Scaled const& scaled, Mode mode);
 
 }  // namespace armci
