@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <string>
+#include <vector>
 
 #include "include/armci/armci.h"
 #include "include/armci/armcix.h"
@@ -115,6 +116,21 @@ TEST_F(Arguments, InvalidSizesAndShapesAreRefused) {
   });
   ARMCI_Fence(next);
   EXPECT_EQ(read(0), 0);
+}
+
+TEST_F(Arguments, AllocationsNameTheRequestThatFailed) {
+  constexpr armci_size_t excessive = armci_size_t{1} << 60;
+  std::vector<void*> bases(static_cast<std::size_t>(size()));
+  for (armci_size_t const others : {0, 64}) {
+    int code = 0;
+    std::string const text =
+        said_by([&] { return ARMCI_Malloc(bases.data(), me() == 0 ? excessive : others); }, &code);
+    EXPECT_NE(code, 0);
+    EXPECT_EQ(text.find(std::to_string(me()) + ": ARMCI_Malloc: "), 0U) << text;
+    std::string const reason = me() == 0 ? std::to_string(excessive) + " bytes" : "at rank 0: ";
+    EXPECT_NE(text.find(reason), std::string::npos) << text;
+    EXPECT_EQ(text.find(" bytes") != std::string::npos, me() == 0) << text;
+  }
 }
 
 TEST_F(Arguments, MemoryOfAllIsNotFreedByOne) {
