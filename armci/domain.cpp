@@ -5,16 +5,27 @@
 
 using namespace armci;
 
-int armci_domain_nprocs(armci_domain_t, int id) {
-  return world.domains.size(id < 0 ? world.domains.domain_of(world.rank) : id);
+namespace {
+/// There is one kind of domain; the others have no domains.
+bool exists(armci_domain_t kind) noexcept { return kind == ARMCI_DOMAIN_SMP; }
+}  // namespace
+
+int armci_domain_nprocs(armci_domain_t domain, int id) {
+  return exists(domain) ? world.domains.size(id < 0 ? world.domains.domain_of(world.rank) : id) : 0;
 }
-int armci_domain_id(armci_domain_t, int glob_proc_id) { return world.domains.domain_of(glob_proc_id); }
-int armci_domain_glob_proc_id(armci_domain_t, int id, int loc_proc_id) {
-  return world.domains.process(id, loc_proc_id);
+int armci_domain_id(armci_domain_t domain, int glob_proc_id) {
+  return exists(domain) ? world.domains.domain_of(glob_proc_id) : -1;
 }
-int armci_domain_my_id(armci_domain_t) { return world.domains.domain_of(world.rank); }
-int armci_domain_count(armci_domain_t) { return world.domains.count(); }
-int armci_domain_same_id(armci_domain_t, int proc) { return ARMCI_Same_node(proc); }
+int armci_domain_glob_proc_id(armci_domain_t domain, int id, int loc_proc_id) {
+  return exists(domain) ? world.domains.process(id, loc_proc_id) : -1;
+}
+int armci_domain_my_id(armci_domain_t domain) {
+  return exists(domain) ? world.domains.domain_of(world.rank) : -1;
+}
+int armci_domain_count(armci_domain_t domain) { return exists(domain) ? world.domains.count() : 0; }
+int armci_domain_same_id(armci_domain_t domain, int proc) {
+  return exists(domain) ? ARMCI_Same_node(proc) : 0;
+}
 int ARMCI_Same_node(int proc) {
   int const domain = world.domains.domain_of(proc);
   return domain >= 0 && domain == world.domains.domain_of(world.rank) ? 1 : 0;

@@ -75,8 +75,8 @@ void ARMCI_Group_get_world(ARMCI_Group *group_out);
  * @param glob_proc_id, proc  process, a rank in the communicator of initialisation
  * @param loc_proc_id         number of the process in its domain
  * @return the number of processes in a domain, the domain of a process, a process of a domain, the caller's
- *  domain, the number of domains; -1 or 0 processes for arguments out of range. armci_domain_same_id and
- *  ARMCI_Same_node: 1 for processes of the caller's domain, 0 for others. */
+ *  domain, the number of domains; for arguments out of range -1, or 0 processes or domains.
+ *  armci_domain_same_id and ARMCI_Same_node: 1 for processes of the caller's domain, 0 for others. */
 int armci_domain_nprocs(armci_domain_t domain, int id);
 int armci_domain_id(armci_domain_t domain, int glob_proc_id);
 int armci_domain_glob_proc_id(armci_domain_t domain, int id, int loc_proc_id);

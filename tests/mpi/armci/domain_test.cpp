@@ -67,6 +67,18 @@ TEST_F(Domains, AreNumberedByTheirFirstProcesses) {
   EXPECT_EQ(ARMCI_Uses_shm(), 0);
 }
 
+TEST_F(Domains, AreOfOneKind) {
+  for (armci_domain_t const kind : {ARMCI_DOMAIN_SMP + 1, ARMCI_DOMAIN_SMP - 1, 77}) {
+    EXPECT_EQ(armci_domain_count(kind), 0);
+    EXPECT_EQ(armci_domain_nprocs(kind, 0), 0);
+    EXPECT_EQ(armci_domain_nprocs(kind, -1), 0);
+    EXPECT_EQ(armci_domain_id(kind, 0), -1);
+    EXPECT_EQ(armci_domain_my_id(kind), -1);
+    EXPECT_EQ(armci_domain_glob_proc_id(kind, 0, 0), -1);
+    EXPECT_EQ(armci_domain_same_id(kind, me()), 0);
+  }
+}
+
 TEST_F(Domains, AreScopesOfReductionsAndBroadcasts) {
   std::vector<int> const members = members_of(master_of(me()));
   char plus[] = "+";
