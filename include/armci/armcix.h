@@ -66,7 +66,7 @@ enum armcix_mode_e {
  *  of the allocation; completes the caller's operations at their targets. The result of operations that break
  *  a mode is undefined. Under ARMCIX_MODE_CONFLICT_FREE accumulates take no locks; the other modes have no
  *  effect here. (Not in ARMCI 1.1.)
- * @param mode   ARMCIX_MODE_ constants, alone or combined
+ * @param mode   ARMCIX_MODE_ constants, alone or combined; with ARMCIX_MODE_ALL the others have no effect
  * @param ptr    first byte of the caller's part, NULL if it is empty
  * @param group  group of the allocation
  * @return 0; nonzero at every process when the mode or address of one is wrong; nonzero at the caller for a
@@ -75,7 +75,7 @@ int ARMCIX_Mode_set(int mode, void *ptr, ARMCI_Group *group);
 
 /** Returns the mode of the caller's memory. Local. (Not in ARMCI 1.1.)
  * @param ptr  address in an allocation of the caller
- * @return the mode; ARMCIX_MODE_ALL of all other memory. */
+ * @return the mode; ARMCIX_MODE_ALL for a mode that contains it, and of all other memory. */
 int ARMCIX_Mode_get(void *ptr);
 
 /** Drives progress. Never required. Local; between ARMCI_Init and ARMCI_Finalize. (Not in ARMCI 1.1.) */

@@ -1,4 +1,4 @@
-/// ARMCI: access modes of memory of groups that are freed.
+/// ARMCI: access modes, also of memory of groups that are freed.
 #include <vector>
 
 #include "include/armci/armcix.h"
@@ -51,5 +51,16 @@ TEST(GroupModes, AreSetDespiteAnEarlierFailure) {
   EXPECT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_CONFLICT_FREE, remote.mine(), &world) != 0, late);
   EXPECT_EQ(ARMCIX_Mode_get(remote.mine()), ARMCIX_MODE_CONFLICT_FREE);
 }  // freeing the memory must not hang
+
+TEST(GroupModes, PermitAnyAccessIfTheyContainAll) {
+  Remote const remote(64);
+  ARMCI_Group world;
+  ARMCI_Group_get_world(&world);
+  int const both = ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
+  EXPECT_EQ(ARMCIX_Mode_set(both, remote.mine(), &world), 0);
+  EXPECT_EQ(ARMCIX_Mode_get(remote.mine()), both);
+  EXPECT_EQ(ARMCIX_Mode_set(both | ARMCIX_MODE_ALL, remote.mine(), &world), 0);
+  EXPECT_EQ(ARMCIX_Mode_get(remote.mine()), ARMCIX_MODE_ALL);
+}
 
 }  // namespace
