@@ -151,6 +151,8 @@ class Peer : public mpix_engine_peer {
   /// here on.
   void lose() noexcept { guard_.raise(lost_); }
   bool is_lost() const noexcept { return guard_.is_at_maximum(); }
+  /// The guard, for callers that often ask whether the process is lost: it is at its maximum then.
+  AccessGuard const& guard() const noexcept { return guard_; }
 
   /// Reserves the next `count` positions of the message stream; returns the last one. Under the channel's
   /// lock.

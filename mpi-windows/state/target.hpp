@@ -27,6 +27,9 @@ enum class EpochAccess : std::uint8_t { closed, opening, queued, open };
 /// The mode in which this process holds the lock of a target.
 enum class Lock : std::uint8_t { none, unchecked, shared, exclusive };
 
+/// The guard of memory that no process of the job has.
+inline constinit engine::AccessGuard const no_guard;
+
 struct StripedRegion;
 class NamMemory;
 
@@ -47,6 +50,7 @@ struct Target {
   /// The process that has the memory, to which all operations go; null for memory at a server that is mapped,
   /// striped, or accessed by requests.
   engine::Peer* memory = nullptr;
+  engine::AccessGuard const* guard = &no_guard;  ///< of `memory`
   /// Marks of the operations that the window has issued to `memory`, or to the parts of a striped region.
   engine::OutstandingMark outstanding;
 
@@ -82,7 +86,7 @@ struct Target {
   /// Acquire: pairs with the release in open().
   bool is_open() const noexcept { return access.load(std::memory_order_acquire) == EpochAccess::open; }
   /// Whether the process that has the memory has ended. Loads and stores of mapped memory still succeed.
-  bool is_lost() const noexcept { return memory != nullptr && memory->is_lost(); }
+  bool is_lost() const noexcept { return guard->is_at_maximum(); }
   bool is_queued() const noexcept { return access.load(std::memory_order_acquire) == EpochAccess::queued; }
 
   /// Permits operations.

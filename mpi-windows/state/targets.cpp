@@ -111,6 +111,7 @@ Target* make_target(Window& window, int rank) {
     if (knows_ranks) window.engine.peers.release(*target->process);
     return nullptr;
   }
+  if (target->memory != nullptr) target->guard = &target->memory->guard();
   target->disp_unit = window.is_dynamic() ? 1 : entry.disp_unit;
   target->control_exposure = entry.control;
   target->lock_id = entry.lock;
