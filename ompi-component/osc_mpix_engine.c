@@ -78,8 +78,10 @@ static int start_engine(void)
     ompi_osc_mpix_requests_start();
     const int status = mpix_engine_create(&config, &bootstrap, &engine);
     if (0 != status) {
+        char why[96];
         char line[128];
-        snprintf(line, sizeof(line), "its engine does not start: %s", mpix_engine_status_text(status));
+        mpix_engine_create_failure_text(status, why, sizeof(why));
+        snprintf(line, sizeof(line), "its engine does not start: %s", why);
         mpix_host_set_unavailable(line);
         ompi_osc_mpix_requests_stop();
         ompi_osc_mpix_modex_stop();

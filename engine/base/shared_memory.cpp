@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "engine/base/failed_call.hpp"
+
 namespace mpixrma::engine {
 
 FileDescriptor::~FileDescriptor() {
@@ -116,13 +118,22 @@ constexpr int fixed_length = F_SEAL_SHRINK | F_SEAL_GROW;
 
 /// Includes F_SEAL_SEAL, so that no process can add seals that lock the owner out of its own file.
 bool seal(FileDescriptor const& fd, int seals) noexcept {
-  return ::fcntl(fd.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) == 0;
+  if (::fcntl(fd.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) == 0) return true;
+  record_failed_call("fcntl(F_ADD_SEALS)", errno);
+  return false;
 }
 
 Status create(char const* name, std::size_t length, unsigned flags, FileDescriptor* created) noexcept {
   FileDescriptor fd(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return errno == EMFILE || errno == ENFILE ? Status::no_descriptors : Status::out_of_memory;
-  if (::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) return Status::out_of_memory;
+  if (!fd) {
+    if (errno == EMFILE || errno == ENFILE) return Status::no_descriptors;
+    record_failed_call("memfd_create", errno);
+    return Status::out_of_memory;
+  }
+  if (::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) {
+    record_failed_call("ftruncate", errno);
+    return Status::out_of_memory;
+  }
   *created = std::move(fd);
   return Status::ok;
 }
@@ -150,7 +161,10 @@ Status create_published(char const* name, std::size_t length, FileDescriptor* cr
   FileDescriptor fd;
   if (Status const status = create(name, length, 0, &fd); failed(status)) return status;
   *mapping = Mapping::of(fd, length);
-  if (!*mapping) return Status::out_of_memory;
+  if (!*mapping) {
+    record_failed_call("mmap", errno);
+    return Status::out_of_memory;
+  }
   // The existing mapping stays writable.
   if (!seal(fd, fixed_length | seal_future_write) && !seal(fd, fixed_length)) return Status::unsupported;
   *created = std::move(fd);

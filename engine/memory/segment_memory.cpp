@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/base/failed_call.hpp"
 #include "engine/memory/segment_sizes.hpp"
 #include "engine/memory/segment_table.hpp"
 
@@ -100,7 +101,7 @@ Status SegmentTable::map_region(std::size_t bytes, AllocationHints const& hints,
   }
   if (Status const status = create_shared("mpix-region", bytes, &region->fd); failed(status)) {
     log_.write(LogLevel::error, "no region of %zu bytes for communicatable memory: %s", bytes,
-               to_string(status));
+               text_of_failure(status).c_str());
     return status;
   }
   region->mapping =

@@ -1,10 +1,12 @@
 #include "engine/memory/segment_table.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <iterator>
 #include <new>
 
+#include "engine/base/failed_call.hpp"
 #include "engine/memory/segment_sizes.hpp"
 
 namespace mpixrma::engine {
@@ -23,7 +25,10 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::
   if (!failed(status)) status = create_shared("mpix-control", sizeof(ProcessControl), &control_fd_);
   if (failed(status)) return status;
   control_mapping_ = Mapping::of(control_fd_, sizeof(ProcessControl));
-  if (!control_mapping_) return Status::out_of_memory;
+  if (!control_mapping_) {
+    record_failed_call("mmap", errno);
+    return Status::out_of_memory;
+  }
   place(control_mapping_);
   // The files consist of zeros, which is the initial state of all other fields.
   tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));

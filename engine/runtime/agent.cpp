@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
@@ -15,6 +16,7 @@
 #include <new>
 #include <system_error>
 
+#include "engine/base/failed_call.hpp"
 #include "engine/base/service_thread.hpp"
 #include "engine/memory/fault_guard.hpp"
 #include "engine/runtime/channel.hpp"
@@ -49,12 +51,16 @@ static_assert(timespec_of(microseconds(1'000'000)).tv_sec == 1 &&
 
 Status Agent::start() {
   wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_event_) return descriptors_run_short() ? Status::no_descriptors : Status::out_of_memory;
+  if (!wake_event_) {
+    record_failed_call("eventfd", errno);
+    return descriptors_run_short() ? Status::no_descriptors : Status::out_of_memory;
+  }
   channel_.set_wake([this] { wake(); });
   try {
     thread_ = start_service_thread([this] { run(); });
   } catch (std::system_error const& error) {
     log_.write(LogLevel::error, "the agent thread could not be started: %s", error.what());
+    record_failed_call("pthread_create", error.code().value());
     return Status::out_of_memory;
   }
   return Status::ok;

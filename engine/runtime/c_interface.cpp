@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
 #include <span>
 
+#include "engine/base/failed_call.hpp"
 #include "engine/base/log.hpp"
 #include "engine/net/affordable_endpoints.hpp"
 #include "engine/runtime/c_handles.hpp"
@@ -103,6 +105,7 @@ int mpix_engine_create(const struct mpix_engine_config* config, const struct mpi
   mpix_engine_config const settings = with_defaults(*config);
   if (settings.encrypt != 0 && !can_encrypt(settings)) return static_cast<int>(Status::bad_argument);
   Status status = Status::transport;
+  mpixrma::engine::forget_failed_call();
   try {
     auto made = std::make_unique<Engine>(settings, copy_known(*bootstrap));
     status = made->start();
@@ -118,7 +121,8 @@ int mpix_engine_create(const struct mpix_engine_config* config, const struct mpi
     return static_cast<int>(status);
   }
   mpixrma::engine::Log(settings.verbose, bootstrap->process)
-      .write(mpixrma::engine::LogLevel::error, "the engine does not start: %s", to_string(status));
+      .write(mpixrma::engine::LogLevel::error, "the engine does not start: %s",
+             text_of_failure(status).c_str());
   return static_cast<int>(status);
 }
 
@@ -127,6 +131,10 @@ void mpix_engine_destroy(mpix_engine_t* engine) {
 }
 
 const char* mpix_engine_status_text(int status) { return to_string(static_cast<Status>(status)); }
+
+void mpix_engine_create_failure_text(int status, char* text, size_t bytes) {
+  std::snprintf(text, bytes, "%s", text_of_failure(static_cast<Status>(status)).c_str());
+}
 
 void mpix_engine_address(const mpix_engine_t* engine, const void** address, size_t* length) {
   *address = engine_of(engine).address().data();

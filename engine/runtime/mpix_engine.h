@@ -68,6 +68,11 @@ MPIX_ENGINE_API void mpix_engine_destroy(mpix_engine_t* engine);
 /** Returns the meaning of a status as static text without a period. */
 MPIX_ENGINE_API const char* mpix_engine_status_text(int status);
 
+/** Writes the meaning of the status with which mpix_engine_create has just failed, without a period, to the
+ *  `bytes` bytes at `text`, at most. It names the system call whose failure was the reason, where there is
+ *  one. */
+MPIX_ENGINE_API void mpix_engine_create_failure_text(int status, char* text, size_t bytes);
+
 /** Returns the blob by which other processes connect to the engine; valid as long as the engine. */
 MPIX_ENGINE_API void mpix_engine_address(const mpix_engine_t* engine, const void** address, size_t* length);
 

@@ -2,6 +2,7 @@
 #include <mutex>
 #include <optional>
 
+#include "engine/base/failed_call.hpp"
 #include "engine/memory/numa.hpp"
 #include "engine/runtime/state.hpp"
 
@@ -31,7 +32,8 @@ Status EngineState::open_memory() {
   }
   Status const status = segments.open(bootstrap.process, config.heap_bytes, idle_bytes, stripes);
   if (failed(status)) {
-    log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
+    log.write(LogLevel::error, "no shared memory for the tables of segments: %s",
+              text_of_failure(status).c_str());
     return status;
   }
   locks.open(segments.control().shared, segments.control().lock_clock);

@@ -127,8 +127,9 @@ mpix_engine_t* make_engine() {
   mpix_engine_t* engine = nullptr;
   int const status = mpix_engine_create(&config, &bootstrap, &engine);
   if (status == 0) return engine;
-  mpix_host_set_unavailable(
-      (std::string("the engine failed to start: ") + mpix_engine_status_text(status)).c_str());
+  char why[96];
+  mpix_engine_create_failure_text(status, why, sizeof why);
+  mpix_host_set_unavailable((std::string("the engine failed to start: ") + why).c_str());
   return nullptr;
 }
 
