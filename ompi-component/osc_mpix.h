@@ -20,8 +20,8 @@
 extern ompi_osc_base_component_t mca_osc_mpix_component;
 
 /* osc_mpix_engine.c: the engine of the process. */
-/* Called once, in MPI_Init. */
-int ompi_osc_mpix_engine_configure(bool thread_multiple);
+/* Called once, in MPI_Init. With parameters that are refused, the engine cannot be opened. */
+void ompi_osc_mpix_engine_configure(bool thread_multiple);
 bool ompi_osc_mpix_engine_runs(void);
 /* Opens the engine, unless it is open or could not be opened before. Any thread. */
 int ompi_osc_mpix_engine_open(void);

@@ -2,22 +2,21 @@
 #include "osc_mpix_versions.h"
 #include "osc_mpix_window.h"
 
-/* Called in MPI_Init before the processes exchange their connection data. If the engine cannot start, the
- * job continues: the component is closed and the front end reports the reason. */
+/* Called in MPI_Init before the processes exchange their connection data. If the engine of this process
+ * cannot start, the component stays nevertheless: Open MPI would drop it at this process alone, and the
+ * creation of windows would wait elsewhere for the agreement on its use. The front end reports the reason. */
 static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
 {
     if (mpix_host_is_public()) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    if (OMPI_SUCCESS != ompi_osc_mpix_engine_configure(enable_mpi_threads)) {
-        return OMPI_ERR_BAD_PARAM;
-    }
     if (!ompi_osc_mpix_headers_fit()) {
         mpix_host_set_unavailable("the component was built for another build of Open MPI");
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    if (mpix_host_early_open_requested() && OMPI_SUCCESS != ompi_osc_mpix_engine_open()) {
-        return OMPI_ERR_NOT_AVAILABLE;
+    ompi_osc_mpix_engine_configure(enable_mpi_threads);
+    if (mpix_host_early_open_requested()) {
+        (void) ompi_osc_mpix_engine_open();
     }
     mpix_host_offer_opener(ompi_osc_mpix_engine_open);
     return OMPI_SUCCESS;

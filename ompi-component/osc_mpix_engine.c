@@ -101,13 +101,15 @@ enum {
 };
 static atomic_int state = engine_closed;
 
-int ompi_osc_mpix_engine_configure(bool thread_multiple)
+void ompi_osc_mpix_engine_configure(bool thread_multiple)
 {
     mpix_engine_config_init(&config);
     config.progress = progress_everything;
     config.yields_when_idle = yields_when_idle;
     config.thread_multiple = thread_multiple;
-    return ompi_osc_mpix_configure(&config);
+    const int status = ompi_osc_mpix_configure(&config);
+    atomic_store_explicit(&state, OMPI_SUCCESS == status ? engine_closed : engine_failed,
+                          memory_order_relaxed);
 }
 
 bool ompi_osc_mpix_engine_runs(void)

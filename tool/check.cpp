@@ -102,8 +102,8 @@ bool show(std::map<unsigned, Report> const& reports) {
   }
   if (left != 0)
     std::printf(
-        "mpix-rma: windows were left to other components: osc_mpix_windows, the list osc, or the kind of "
-        "window\n");
+        "mpix-rma: windows were left to other components: osc_mpix_windows, the list osc, the kind of window, "
+        "or a process whose engine did not start\n");
   return left == 0;
 }
 
