@@ -25,18 +25,33 @@ void ompi_osc_mpix_engine_configure(bool thread_multiple);
 bool ompi_osc_mpix_engine_runs(void);
 /* Opens the engine, unless it is open or could not be opened before. Any thread. */
 int ompi_osc_mpix_engine_open(void);
-/* Collective: OMPI_SUCCESS at all processes of the communicator if the engine of each one is open, and its
- * address can be looked up; otherwise OMPI_ERR_NOT_AVAILABLE at all. */
-int ompi_osc_mpix_engine_open_everywhere(struct ompi_communicator_t *comm);
 void ompi_osc_mpix_engine_close(void);
 
 /* osc_mpix_parameters.c: MCA parameters, and the engine's configuration made of them. */
 int ompi_osc_mpix_register(void);
 int ompi_osc_mpix_configure(struct mpix_engine_config *config);
 void ompi_osc_mpix_configure_windows(void);
+/* Parameters that decide which windows the component takes; smaller values take fewer. */
+enum {
+    osc_mpix_windows_none,
+    osc_mpix_windows_info,
+    osc_mpix_windows_all
+};
+struct ompi_osc_mpix_choice {
+    int windows;
+    int maps_memory; /* nonzero: direct access is permitted */
+    int priority;
+};
+void ompi_osc_mpix_own_choice(struct ompi_osc_mpix_choice *choice);
 /* Priority for a window with this info object, which may be NULL; negative: leave the window to other
  * components. */
-int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor);
+int ompi_osc_mpix_window_priority(const struct ompi_osc_mpix_choice *choice, struct opal_info_t *info,
+                                  int flavor);
+
+/* osc_mpix_agreement.c. Collective: the priority for a window by the least of the choices of the
+ * communicator's processes; negative, at all of them, also if the engine of one does not start. Afterwards
+ * the addresses of all can be looked up if it is not negative. */
+int ompi_osc_mpix_agreed_priority(struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor);
 
 /* Whether a window with this info object, which may be NULL, has its memory at a memory server. */
 bool ompi_osc_mpix_uses_memory_server(struct opal_info_t *info, int flavor);

@@ -29,15 +29,13 @@ static int component_finalize(void)
     return OMPI_SUCCESS;
 }
 
-/* Any negative value other than OMPI_ERR_RMA_SHARED passes the window on to the other components. The
- * priority is the same at all processes, so all of them open their engines together, or none. */
+/* Any negative value other than OMPI_ERR_RMA_SHARED passes the window on to the other components. */
 static int component_query(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
 {
     ompi_osc_mpix_report_query();
-    const int priority = ompi_osc_mpix_window_priority(info, flavor);
-    const bool wanted = priority >= 0 && OMPI_SUCCESS == ompi_osc_mpix_engine_open_everywhere(comm);
-    return wanted ? priority : OMPI_ERR_NOT_SUPPORTED;
+    const int priority = ompi_osc_mpix_agreed_priority(comm, info, flavor);
+    return priority >= 0 ? priority : OMPI_ERR_NOT_SUPPORTED;
 }
 
 __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_mpix_component = {

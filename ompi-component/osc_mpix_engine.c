@@ -133,42 +133,6 @@ int ompi_osc_mpix_engine_open(void)
     return ompi_osc_mpix_engine_runs() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
-/* The key of an attribute that marks communicators whose processes have agreed that all their engines are
- * open. All processes of a communicator must see the same mark, so the mark depends only on earlier window
- * creations on the communicator. */
-static int key_of_open_everywhere(void)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int key = MPI_KEYVAL_INVALID;
-    pthread_mutex_lock(&lock);
-    if (MPI_KEYVAL_INVALID == key) {
-        (void) PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
-    }
-    const int found = key;
-    pthread_mutex_unlock(&lock);
-    return found;
-}
-
-/* The reduction also shows that every process has published its address. */
-int ompi_osc_mpix_engine_open_everywhere(struct ompi_communicator_t *comm)
-{
-    int failed = OMPI_SUCCESS == ompi_osc_mpix_engine_open() ? 0 : 1;
-    if (1 == ompi_comm_size(comm)) {
-        return 0 == failed ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
-    }
-    const int key = key_of_open_everywhere();
-    void *value = NULL;
-    int known = 0;
-    if (MPI_SUCCESS == PMPI_Comm_get_attr(comm, key, &value, &known) && known) {
-        return OMPI_SUCCESS;
-    }
-    if (MPI_SUCCESS != PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm) || 0 != failed) {
-        return OMPI_ERR_NOT_AVAILABLE;
-    }
-    (void) PMPI_Comm_set_attr(comm, key, NULL);
-    return OMPI_SUCCESS;
-}
-
 void ompi_osc_mpix_engine_close(void)
 {
     mpix_engine_t *engine = mpix_host_engine();

@@ -107,7 +107,7 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_4, &nam_size);
     add("windows",
         "Which of MPI's windows are taken: all, none, or info for those whose info object has mpix_window = "
-        "true",
+        "true; if the values of processes differ, the one that takes fewest windows applies to all",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &windows);
     add("order",
         "Order of operations of one origin to one target of a window: overlapping (those whose target memory "
@@ -225,16 +225,26 @@ void ompi_osc_mpix_configure_windows(void)
                               words_of("network"));
 }
 
-int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)
+void ompi_osc_mpix_own_choice(struct ompi_osc_mpix_choice *choice)
 {
-    bool asked = 0 == strcmp(windows, "all");
+    choice->windows = 0 == strcmp(windows, "all")    ? osc_mpix_windows_all
+                      : 0 == strcmp(windows, "info") ? osc_mpix_windows_info
+                                                     : osc_mpix_windows_none;
+    choice->maps_memory = maps_memory;
+    choice->priority = priority;
+}
+
+int ompi_osc_mpix_window_priority(const struct ompi_osc_mpix_choice *choice, struct opal_info_t *info,
+                                  int flavor)
+{
+    bool asked = osc_mpix_windows_all == choice->windows;
     int given = 0;
-    if (0 == strcmp(windows, "info") && NULL != info) {
+    if (osc_mpix_windows_info == choice->windows && NULL != info) {
         (void) opal_info_get_bool(info, "mpix_window", &asked, &given);
     }
     /* No other component supports memory servers. */
     asked = asked || ompi_osc_mpix_uses_memory_server(info, flavor);
     /* Shared windows are accessed by load and store. */
-    const bool possible = MPI_WIN_FLAVOR_SHARED != flavor || maps_memory;
-    return asked && possible ? priority : OMPI_ERR_NOT_SUPPORTED;
+    const bool possible = MPI_WIN_FLAVOR_SHARED != flavor || choice->maps_memory;
+    return asked && possible ? choice->priority : OMPI_ERR_NOT_SUPPORTED;
 }

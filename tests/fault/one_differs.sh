@@ -5,6 +5,10 @@ if [ "$1" = --rank ]; then
   case $OMPI_COMM_WORLD_RANK.$2 in
     1.refused) export MPIX_TEST_REFUSED=1 ;;
     1.wrong) export OMPI_MCA_osc_mpix_path=nonsense ;;
+    1.messages) export OMPI_MCA_osc_mpix_path=message ;;
+    1.none) export OMPI_MCA_osc_mpix_windows=none ;;
+    0.info) export OMPI_MCA_osc_mpix_windows=info ;;
+    1.priority) export OMPI_MCA_osc_mpix_priority=1 ;;
   esac
   exec "$3"
 fi
