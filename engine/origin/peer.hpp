@@ -149,8 +149,15 @@ class Peer : public mpix_engine_peer {
 
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from
   /// here on.
-  void lose() noexcept { guard_.raise(lost_); }
+  void lose() noexcept {
+    guard_.raise(lost_);
+    lose_messages();
+  }
   bool is_lost() const noexcept { return guard_.is_at_maximum(); }
+  /// Marks the process as out of reach of messages. It may be alive, and shared memory stays accessible, but
+  /// no lock may be acquired there: the agent would not be notified of its release.
+  void lose_messages() noexcept { messages_lost_.store(true, std::memory_order_relaxed); }
+  bool has_lost_messages() const noexcept { return messages_lost_.load(std::memory_order_relaxed); }
   /// The guard, for callers that often ask whether the process is lost: it is at its maximum then.
   AccessGuard const& guard() const noexcept { return guard_; }
 
@@ -175,6 +182,7 @@ class Peer : public mpix_engine_peer {
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
   std::unique_ptr<PeerState> state_;
+  std::atomic<bool> messages_lost_{false};
 };
 
 /// A peer whose memory may be mapped here. For all other peers translate() returns before it looks for

@@ -53,7 +53,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   if (known == nullptr) return nullptr;
   Peer& peer = *known;
   MessageStream& stream = peer.state().messages;
-  if (!loss.messages_only || !peer.state().shares_memory) peer.lose();
+  loss.messages_only&& peer.state().shares_memory ? peer.lose_messages() : peer.lose();
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations make this an error.
   bool const idle = stream.is_executed(stream.delayed.newest_undelayed(peer.newest()));
@@ -111,7 +111,7 @@ void MessageProtocol::resume(std::uint64_t process) {
   if (sessions.connect(*peer)) {
     streams.note_due(*peer);
   } else {
-    connections_.lose(process, "the connection cannot be reopened");
+    connections_.lose_messages(process, "the connection cannot be reopened");
   }
 }
 

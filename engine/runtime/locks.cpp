@@ -74,7 +74,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return Issued::ended(Status::bad_argument);
   if (!request.beside_stream) finish_pending();
-  if (peer.is_lost()) return Issued::ended(Status::unreachable);
+  if (peer.has_lost_messages()) return Issued::ended(Status::unreachable);
   if (SharedLock* const word = this->word(peer, request.lock)) {
     Holder const holder = holder_here(state_, request.owner);
     auto const [outcome, agent_waits] = word->try_lock(holder, request.mode);

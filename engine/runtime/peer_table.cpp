@@ -39,13 +39,13 @@ PeerTable::LostPeers PeerTable::take_lost() {
   LostPeers taken;
   std::uint64_t lost = 0;
   state_.channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
-  bool const newest_lost = !unused_.empty() && unused_.back()->is_lost();
+  bool const newest_lost = !unused_.empty() && unused_.back()->has_lost_messages();
   if (lost == losses_ && !newest_lost) return taken;
   taken.reserve(unused_.size());  // the predicate below must not throw
   losses_ = lost;
   std::erase_if(unused_, [&](Peer* peer) {
     peer->state().unused = peer->state().users == 0;
-    return !peer->state().unused || (peer->is_lost() && forget(*peer, &taken));
+    return !peer->state().unused || (peer->has_lost_messages() && forget(*peer, &taken));
   });
   return taken;
 }

@@ -1,7 +1,4 @@
 #include "mpi-windows/epochs/completion.hpp"
-
-#include <utility>
-
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/failure.hpp"
 
@@ -65,11 +62,13 @@ int loss_of(Window const& window, Target const& target) noexcept {
   return target.is_lost() ? class_of(window, engine::Status::unreachable) : MPI_SUCCESS;
 }
 
-int report_losses(Window& window) noexcept {
+int report_losses(Window& window) {
   int error = MPI_SUCCESS;
   window.targets.for_each([&](Target& target) {
-    if (!target.is_lost() || std::exchange(target.loss_reported, true)) return;
-    error = first_of(error, loss_of(window, target));
+    if (!target.is_lost() || target.loss_reported.exchange(true, std::memory_order_relaxed)) return;
+    if (error != MPI_SUCCESS) return;
+    error = code_with(loss_of(window, target),
+                      "the process with the memory of rank %d has ended, or is out of reach", target.rank);
   });
   return error;
 }

@@ -11,7 +11,7 @@ namespace mpixrma::windows {
 /// Returns the error of operations by load and store on memory of a process that has ended, or MPI_SUCCESS.
 int loss_of(Window const& window, Target const& target) noexcept;
 /// As above, for all targets whose loss it has not returned before.
-int report_losses(Window& window) noexcept;
+int report_losses(Window& window);
 /// Waits until the messages to `target` are complete there; returns the first failure.
 int complete_messages(Window& window, Target& target);
 /// Waits until all operations issued to `target` are complete there; returns the first failure.

@@ -160,6 +160,7 @@ int iflush(Window& window, int rank, Level level, MPI_Request* request) {
 
 int iflush_all(Window& window, Level level, MPI_Request* request) {
   if (!window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
+  if (int const error = report_losses(window); error != MPI_SUCCESS) return error;
   std::vector<Target*> pending;
   window.targets.for_each([&](Target& target) { add_outstanding(target, pending); });
   return iflush_targets(window, pending, level, request);

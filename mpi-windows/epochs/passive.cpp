@@ -67,6 +67,7 @@ int unlock_target(Window& window, int rank) noexcept try {
     return report(window, MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);
   int error = is_recent ? MPI_SUCCESS : wait_for_queue(window, *locked);
   error = first_of(error, release_lock(window, *locked));
+  error = first_of(error, loss_of(window, *locked));
   int const completed = locked->outstanding.is_set() ? complete_messages(window, *locked) : MPI_SUCCESS;
   end_lock_epoch(window, *locked);
   return report(window, first_of(completed, error), "MPI_Win_unlock", locked->rank);
@@ -106,6 +107,7 @@ int unlock_all(Window& window) {
   for (Target* const opened : window.epoch.opened) {
     error = first_of(error, wait_for_queue(window, *opened));
     error = first_of(error, release_lock(window, *opened));
+    error = first_of(error, loss_of(window, *opened));
   }
   return first_of(complete_opened(window), error);
 }

@@ -116,7 +116,7 @@ int report_failure(Window const& window, int error, char const* call, ReportedTa
   } else if (error == MPI_ERR_RMA_RANGE) {
     error = code_with(error, "%s: the target memory is not attached to the window", what.c_str());
   } else if (error == class_of(window, engine::Status::unreachable) && is_lost(window, subject.rank)) {
-    error = code_with(error, "%s: its process has ended, or cannot be reached", what.c_str());
+    error = code_with(error, "%s: the process with its memory has ended, or is out of reach", what.c_str());
   }
   int error_class = error;
   PMPI_Error_class(error, &error_class);

@@ -66,8 +66,8 @@ struct Target {
   std::uint64_t granted = 0;           ///< from note_granted() if the rank's agent grants the lock; else 0
   bool in_group = false;               ///< member of the current access epoch of MPI_Win_start
   std::uint8_t posts_seen = 0;
-  bool loss_reported = false;  ///< by a call that completes operations to all targets
-  std::size_t open_index = 0;  ///< index among the open targets; the epoch's lock protects it
+  std::atomic<bool> loss_reported{false};  ///< by a call that completes operations to all targets
+  std::size_t open_index = 0;              ///< index among the open targets; the epoch's lock protects it
   /// The lock word if the lock is acquired and released by load and store, else null.
   engine::SharedLock* lock_word = nullptr;
 
@@ -85,7 +85,8 @@ struct Target {
 
   /// Acquire: pairs with the release in open().
   bool is_open() const noexcept { return access.load(std::memory_order_acquire) == EpochAccess::open; }
-  /// Whether the process that has the memory has ended. Loads and stores of mapped memory still succeed.
+  /// Whether the process that has the memory has ended, or is out of reach. Loads and stores of mapped memory
+  /// still succeed.
   bool is_lost() const noexcept { return guard->is_at_maximum(); }
   bool is_queued() const noexcept { return access.load(std::memory_order_acquire) == EpochAccess::queued; }
 

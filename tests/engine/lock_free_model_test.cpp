@@ -157,10 +157,10 @@ using AccessGuardModel = MarkModel<BasicAccessGuard, Atomic>;
 template <template <typename> class Atomic>
 using OutstandingMarkModel = MarkModel<BasicOutstandingMark, Atomic>;
 
-/// Two exclusive holders, a shared one and the agent request a lock concurrently. Relacy reports unordered
+/// Two exclusive holders, two shared ones and the agent request a lock concurrently. Relacy reports unordered
 /// accesses to `memory`; a rejected agent is notified when it may retry.
 template <template <typename> class Atomic>
-struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
+struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 5> {
   using Lock = BasicSharedLock<Atomic, 2>;
   Lock lock;
   rl::var<int> memory;
@@ -183,7 +183,7 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
     if (result.agent_waits) ++reports;
   }
   void thread(unsigned index) {
-    if (index < 3) return take(index, index == 2 ? LockMode::shared : LockMode::exclusive);
+    if (index < 4) return take(index, index >= 2 ? LockMode::shared : LockMode::exclusive);
     RL_ASSERT(lock.set_queued());
     kept_out = !lock.admits(LockMode::exclusive);
     if (kept_out) return;
