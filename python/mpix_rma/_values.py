@@ -45,7 +45,8 @@ def number(value: Any, dtype: Any) -> numpy.ndarray[Any, Any]:
     """A number as an array of one element. ValueError if `dtype` cannot hold it, or if there is not one number;
     TypeError for text, which NumPy would parse."""
     kind = numpy.dtype(dtype)
-    if numpy.asarray(value).dtype.kind in "SU":
+    given = numpy.asarray(value)
+    if given.dtype.kind in "SU" or (given.dtype.kind == "O" and any(isinstance(item, (str, bytes)) for item in given.flat)):
         raise TypeError(f"{value!r} is no number")
     if kind.kind != "c":
         value = _real(value)

@@ -29,6 +29,7 @@ PyObject* complete_blocking(int (*call)(MPI_Comm*, int), PyObject* const* values
                             char const* function) {
   return guarded([&]() -> PyObject* {
     Scope const scope = scope_of(values, count, function);
+    require_mpi();  // MPI_Test of a dropped request ends the process after MPI_Finalize
     reap_dropped_requests();
     py::object const covered = take_buffers(*scope.communicator, scope.rank);
     int code = MPI_SUCCESS;

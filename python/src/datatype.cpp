@@ -23,7 +23,14 @@ Envelope envelope_of(MPI_Datatype datatype) {
   return found;
 }
 
-/// The predefined datatype of all elements, MPI_BYTE if they differ, MPI_DATATYPE_NULL if there are none.
+MPI_Count bytes_of(MPI_Datatype datatype) {
+  MPI_Count size = 0;
+  check(MPI_Type_size_x(datatype, &size));
+  return size;
+}
+
+/// The predefined datatype of all elements, by the name of the first one; MPI_BYTE if they differ,
+/// MPI_DATATYPE_NULL if there are none.
 MPI_Datatype common_element(MPI_Datatype datatype) {
   Envelope const envelope = envelope_of(datatype);
   if (envelope.datatypes == 0) return datatype;  // of Fortran's parametrised types, too
@@ -33,21 +40,18 @@ MPI_Datatype common_element(MPI_Datatype datatype) {
   check(MPI_Type_get_contents(datatype, envelope.integers, envelope.addresses, envelope.datatypes,
                               integers.data(), addresses.data(), parts.data()));
   MPI_Datatype common = MPI_DATATYPE_NULL;
-  for (MPI_Datatype& part : parts) {
-    MPI_Datatype const found = common_element(part);
-    if (common == MPI_DATATYPE_NULL || common == found)
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    MPI_Datatype& part = parts[i];
+    bool const empty =
+        bytes_of(part) == 0 || (envelope.combiner == MPI_COMBINER_STRUCT && integers[1 + i] == 0);
+    MPI_Datatype const found = empty ? MPI_DATATYPE_NULL : common_element(part);
+    if (common == MPI_DATATYPE_NULL)
       common = found;
-    else if (found != MPI_DATATYPE_NULL)
+    else if (found != MPI_DATATYPE_NULL && element_of_datatype(found) != element_of_datatype(common))
       common = MPI_BYTE;
     if (envelope_of(part).datatypes != 0) MPI_Type_free(&part);
   }
   return common;
-}
-
-MPI_Count bytes_of(MPI_Datatype datatype) {
-  MPI_Count size = 0;
-  check(MPI_Type_size_x(datatype, &size));
-  return size;
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class Peers(Directory):
             self.assertFalse(launch.Launcher(self.build).has(model.Run("r", "present", mpi="mpich")))
             self.assertTrue(launch.Launcher(self.build).has(model.Run("r", "present")))
         kept = store.Store(self.report)
-        kept.open({}, {})
+        kept.open({}, dict)
         runner.Runner(kept, launch.Launcher(self.build), 7, lambda text: None).skip("s", run)
         self.assertEqual(kept.results("s").failures, {"MPICH, one host": "skipped: absent is missing, which needs mpich"})
 

@@ -81,7 +81,7 @@ class Runs(Directory):
     def test_goes_on_after_an_interruption_and_repeats_nothing(self):
         plan = self.plan()
         kept = store.Store(self.report)
-        kept.open({"commit": "c"}, {})
+        kept.open({"commit": "c"}, dict)
         self.assertFalse(self.runner().run(plan, 4, time.monotonic() - 1))
         self.assertEqual(self.starts("one"), 0)
         self.assertTrue(self.runner().run(plan, 2, time.monotonic() + 600))
@@ -102,7 +102,7 @@ class Runs(Directory):
         (self.build / "bench" / "fails").write_text("#!/bin/sh\necho broken >&2\necho >> '%s/count'\nexit 3\n" % self.path)
         (self.build / "bench" / "fails").chmod(0o755)
         kept = store.Store(self.report)
-        kept.open({}, {})
+        kept.open({}, dict)
         self.runner().run({"s": [[model.Run("fails", "fails")]]}, 5, time.monotonic() + 600)
         self.assertEqual((self.path / "count").read_text(), "\n\n")
         self.assertEqual(kept.results("s").failures, {"fails": "exit status 3: broken"})
@@ -112,7 +112,7 @@ class Runs(Directory):
         self.add_program("second", ["f,i,get,allocated,1,8,2.5"])
         plan = {"s": [[model.Run("both", program, part=program)] for program in ("first", "second")]}
         kept = store.Store(self.report)
-        kept.open({}, {})
+        kept.open({}, dict)
         self.runner().run(plan, 2, time.monotonic() + 600)
         self.runner().run(plan, 2, time.monotonic() + 600)
         self.assertEqual((self.starts("first"), self.starts("second")), (2, 2))
@@ -163,7 +163,7 @@ class Runs(Directory):
 
     def test_order_of_the_sides_changes(self):
         plan = self.plan()
-        store.Store(self.report).open({}, {})
+        store.Store(self.report).open({}, dict)
         self.runner().run(plan, 12, time.monotonic() + 600)
         records = store.Store(self.report).records("s")
         first = [found[0] for number in range(12)
@@ -172,10 +172,10 @@ class Runs(Directory):
 
     def test_results_of_another_commit_are_refused(self):
         kept = store.Store(self.report)
-        kept.open({"commit": "a"}, {"seed": 1})
-        self.assertEqual(kept.open({"commit": "a"}, {"seed": 2})["seed"], 1)
+        kept.open({"commit": "a"}, lambda: {"seed": 1})
+        self.assertEqual(kept.open({"commit": "a"}, lambda: self.fail("described again"))["seed"], 1)
         with self.assertRaisesRegex(SystemExit, "another commit"):
-            kept.open({"commit": "b"}, {"seed": 2})
+            kept.open({"commit": "b"}, lambda: {"seed": 2})
 
     def test_launcher_of_a_batch_system_gets_hosts_and_ranks(self):
         run = model.Run("r", "p", ("x",), (("OMPI_MCA_osc", "sm"),), hosts=2, ranks=4)
@@ -191,12 +191,18 @@ class Runs(Directory):
         launcher = launch.Launcher(self.build, "srun --mpi=pmix")
         self.assertFalse(launcher.has(run))
         lines, kept = [], store.Store(self.report)
-        kept.open({}, {})
+        kept.open({}, dict)
         runner.Runner(kept, launcher, 7, lines.append).skip("s", run)
         self.assertIn("--mpich-launcher is not given", lines[0])
         launcher = launch.Launcher(self.build, "srun --mpi=pmix", mpich_template="srun --mpi=pmi2")
         self.assertTrue(launcher.has(run))
         self.assertEqual(launcher.command(run)[:2], ["srun", "--mpi=pmi2"])
+
+    def test_a_launcher_of_mpich_alone_is_refused(self):
+        done = subprocess.run([sys.executable, str(REPORT), "--output", str(self.report), "--mpich-launcher", "srun"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--mpich-launcher needs --launcher", done.stderr)
 
     def test_hosts_of_a_launcher_are_described(self):
         alike = machine.describe_hosts(self.build, launch.Launcher(self.build, "sh -c '\"$@\"; \"$@\"' {hosts}"))

@@ -23,7 +23,8 @@ before=$(grants)
 script prolog 1
 script prolog 1 "weather forecast"
 [ "$(grants)" -eq "$before" ] || fail "a job that asks for nothing gets a grant"
-[ -z "$(script task-prolog 1)" ] || fail "the job finds a grant"
+printed=$(script task-prolog 1)
+[ -z "$printed" ] || fail "the job finds a grant"
 script epilog 1
 
 script prolog 2 nam=2M
@@ -41,6 +42,19 @@ script prolog 3 nam=1M
 script epilog 3 || fail "the epilog fails after the user has revoked the grant"
 script epilog 2
 [ "$(grants)" -eq "$before" ] || fail "a grant outlives its job"
+
+script prolog 5 nam=1M
+mv "$directory/jobs/5" "$directory/jobs/5.new" # as if the prolog had been ended before it renamed the file
+script prolog 5 nam=1M
+[ "$(grants)" -eq $((before + 1)) ] || fail "the grant of a prolog that was ended stays"
+script prolog 5
+[ "$(grants)" -eq "$before" ] || fail "a job that asks for nothing any more keeps its grant"
+: > "$directory/jobs/5.new"
+script epilog 5 || fail "the epilog fails after a prolog that was ended during the grant"
+printf 'no locator\n' > "$directory/jobs/6"
+! script prolog 6 nam=1M 2> /dev/null || fail "a job starts whose earlier grant cannot be revoked"
+grep -q 'job 6: the earlier grant cannot be revoked: .' "$directory/logged" || fail "that reason is not logged"
+rm "$directory/jobs/6"
 
 for refused in nam=1T nam=1MB nam=--help; do
   ! script prolog 4 "$refused" 2> /dev/null || fail "a job starts without $refused"

@@ -43,7 +43,8 @@ def every_call_raises(text, array):
     target = rma.RemoteArray(0, array.ctypes.data, "d", 4)
     for call in (lambda: rma.put(array, target, comm), lambda: rma.put((array, MPI.DOUBLE), target, comm),
                  lambda: rma.put(array[::2], target, comm), lambda: target[::2],
-                 lambda: rma.fetch_and_op(target[0], 1, comm), lambda: rma.complete(comm), lambda: rma.fence(comm),
+                 lambda: rma.fetch_and_op(target[0], 1, comm), lambda: rma.complete(comm),
+                 lambda: rma.complete_local(comm), lambda: rma.fence(comm),
                  lambda: rma.allocate(8, comm), lambda: rma.allocate(8, comm, info), lambda: rma.allocate_local(8),
                  lambda: rma.register(array), lambda: rma.register(array, info), lambda: rma.query(comm, 0, 0),
                  lambda: rma.segments(comm, 0), lambda: rma.Plan(rma.Op.PUT, "d", 0, "d", comm),
@@ -102,6 +103,8 @@ if order == "uninitialised":
     registration = rma.register(buffer)
     request = rma.rput(numpy.zeros(4), rma.RemoteArray(world.rank, registration.address, "d", 4), world)
     plan = rma.Plan(rma.Op.PUT, "d", MPI.PROC_NULL, "d", world)
+    rma.set_num_notify(world, 1)
+    rma.wait_notify_value(world, 0, 1)  # a dropped request that never completes
     MPI.Finalize()
     every_call_raises("after MPI_Finalize", buffer)
     for call in (registration.deregister, request.Wait, request.Test, lambda: plan.issue(buffer, 0), plan.free):

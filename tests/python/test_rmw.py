@@ -125,7 +125,7 @@ class Rmw(MemoryCase):
             rma.compare_and_swap(self.next[0], 0.0, numpy.complex128(1j), WORLD)
         with self.assertRaisesRegex(ValueError, "is no value of float64"):
             rma.accumulate(numpy.ones(1), self.next[:1], WORLD, scale=numpy.complex64(1j))
-        for scale in ("2", b"2", numpy.array("2")):
+        for scale in ("2", b"2", numpy.array("2"), numpy.array("2", object), numpy.array([b"2"], object)):
             with self.assertRaisesRegex(TypeError, "is no number"):
                 rma.accumulate(numpy.ones(1), self.next[:1], WORLD, scale=scale)
         for scale in (numpy.array([]), numpy.array([2.0, 3.0])):

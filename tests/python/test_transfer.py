@@ -215,6 +215,24 @@ class Buffers(MemoryCase):
         for datatype in (pair, every_second, mixed):
             datatype.Free()
 
+    def test_a_struct_of_one_type_by_several_names_is_accumulated(self):
+        values = numpy.arange(1, 4, dtype="i4")
+        address = (NEXT, self.memory.bases[NEXT])
+        none = MPI.DOUBLE.Create_contiguous(0)
+        for lengths, types in (([1, 2], [MPI.INT, MPI.INT32_T]), ([2, 0, 1], [MPI.INT, MPI.DOUBLE, MPI.INT]),
+                               ([3, 1], [MPI.INT, none])):
+            self.own[:] = 0
+            WORLD.Barrier()
+            starts = [4 * sum(lengths[:i]) for i in range(len(lengths))]
+            struct = MPI.Datatype.Create_struct(lengths, starts, types).Commit()
+            for _ in range(2):
+                rma.accumulate((values, 1, struct), address, WORLD)
+            self.finish()
+            self.assert_same(self.memory.array("i4", 3), 2 * values)
+            WORLD.Barrier()
+            struct.Free()
+        none.Free()
+
     def test_elements_of_other_types_are_refused_with_datatypes(self):
         numbers, integers = numpy.ones(3, "f4"), numpy.ones(3, "i4")
         address = self.memory.bases[NEXT]

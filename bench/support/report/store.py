@@ -18,11 +18,12 @@ class Store:
         self.settings_path = self.directory / "settings.json"
 
     def open(self, identity, description):
-        """Returns the settings in force: those of the results that are there, or else both arguments combined. Results
-        with another `identity`, such as a commit, are no samples of the same thing: ends with an error."""
+        """Returns the settings in force: those of the results that are there, or else `identity` with what `description`
+        returns, which is called in this case alone. Results with another `identity`, such as a commit, are no samples of the
+        same thing: ends with an error."""
         self.raw.mkdir(parents=True, exist_ok=True)
         if not self.settings_path.exists():
-            settings = dict(identity, **description)
+            settings = dict(identity, **description())
             self.settings_path.write_text(json.dumps(settings, indent=1) + "\n")
             return settings
         found = self.settings()
