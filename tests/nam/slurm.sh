@@ -51,7 +51,7 @@ script prolog 5
 [ "$(grants)" -eq "$before" ] || fail "a job that asks for nothing any more keeps its grant"
 : > "$directory/jobs/5.new"
 script epilog 5 || fail "the epilog fails after a prolog that was ended during the grant"
-printf 'no locator\n' > "$directory/jobs/6"
+echo --none > "$directory/jobs/6"
 ! script prolog 6 nam=1M 2> /dev/null || fail "a job starts whose earlier grant cannot be revoked"
 grep -q 'job 6: the earlier grant cannot be revoked: .' "$directory/logged" || fail "that reason is not logged"
 rm "$directory/jobs/6"
