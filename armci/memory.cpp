@@ -47,6 +47,11 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   if (bases == nullptr) fail(call, "the pointer array is null");
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
+#ifndef OPEN_MPI
+  // MPICH 4.0 keeps no texts for codes of predefined classes.
+  if (code != MPI_SUCCESS)
+    fail(call, "%ld bytes here, or the memory of another process, are not available", bytes);
+#endif
   check_mpi(call, code);  // the text of the code names the rank that has no memory
   note(bases[rank]);
 }

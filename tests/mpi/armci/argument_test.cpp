@@ -127,9 +127,11 @@ TEST_F(Arguments, AllocationsNameTheRequestThatFailed) {
         said_by([&] { return ARMCI_Malloc(bases.data(), me() == 0 ? excessive : others); }, &code);
     EXPECT_NE(code, 0);
     EXPECT_EQ(text.find(std::to_string(me()) + ": ARMCI_Malloc: "), 0U) << text;
+#ifdef OPEN_MPI  // MPICH 4.0 keeps no texts for codes of predefined classes
     std::string const reason = me() == 0 ? std::to_string(excessive) + " bytes" : "at rank 0: ";
     EXPECT_NE(text.find(reason), std::string::npos) << text;
     EXPECT_EQ(text.find(" bytes") != std::string::npos, me() == 0) << text;
+#endif
   }
 }
 

@@ -106,6 +106,7 @@ TEST_F(CppUpdates, RejectsOperandsOfDifferentLengths) {
 }
 
 // A pair of iterators, whose tuple_size is 2.
+#ifndef __clang__  // Clang 14 refuses the subranges of GCC 12's library
 TEST_F(CppUpdates, SubrangesHaveLargeCounts) {
   using Range = std::ranges::subrange<char*>;
   static_assert(std::is_same_v<mpix::detail::count_type<char, Range>, MPI_Count>);
@@ -127,6 +128,7 @@ TEST_F(CppUpdates, SubrangesHaveLargeCounts) {
   complete_all();
   ::munmap(pages, length);
 }
+#endif
 
 TEST_F(CppUpdates, ComplexSumsAndPairsSwapped) {
   using Complex = std::complex<float>;
