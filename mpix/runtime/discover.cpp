@@ -114,7 +114,9 @@ void extend_osc_list() {
 bool osc_list_excludes() {
   char const* const given = std::getenv(osc_variable);
   if (given == nullptr || *given != '^') return false;
-  return ("," + std::string(given + 1) + ",").find(",mpix,") != std::string::npos;
+  std::string names = ",";
+  names.append(given + 1).append(",");
+  return names.find(",mpix,") != std::string::npos;
 }
 
 /// Whether dlopen() loaded the library in a process that had already started MPI.
