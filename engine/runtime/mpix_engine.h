@@ -61,16 +61,15 @@ MPIX_ENGINE_API void mpix_engine_config_init(struct mpix_engine_config* config);
 MPIX_ENGINE_API int mpix_engine_create(const struct mpix_engine_config* config,
                                        const struct mpix_bootstrap* bootstrap, mpix_engine_t** engine);
 
-/** Stops the agents, closes endpoints and releases all memory. Incomplete operations are dropped. No thread
- *  may use the engine any more. NULL is ignored. */
+/** Stops the agents, closes endpoints and releases memory. Allocations that were not freed stay mapped.
+ *  Incomplete operations are dropped. No thread may use the engine any more. NULL is ignored. */
 MPIX_ENGINE_API void mpix_engine_destroy(mpix_engine_t* engine);
 
 /** Returns the meaning of a status as static text without a period. */
 MPIX_ENGINE_API const char* mpix_engine_status_text(int status);
 
-/** Writes the meaning of the status with which mpix_engine_create has just failed, without a period, to the
- *  `bytes` bytes at `text`, at most. It names the system call whose failure was the reason, where there is
- *  one. */
+/** Writes the reason for which mpix_engine_create has just failed with this status, without a period, to the
+ *  `bytes` bytes at `text`: the failed system call, or the meaning of the status. */
 MPIX_ENGINE_API void mpix_engine_create_failure_text(int status, char* text, size_t bytes);
 
 /** Returns the blob by which other processes connect to the engine; valid as long as the engine. */
