@@ -42,8 +42,8 @@ void Transport::disconnect(ucp_ep_h endpoint) noexcept {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
   seals_.forget(endpoint);
-  // UCX refuses to force-close an endpoint without failure detection, and an ordered close keeps it because the
-  // other side has connected to it. It stays, with two attached segments, until the worker is destroyed.
+  // UCX refuses to force-close an endpoint without failure detection, and an ordered close keeps it because
+  // the other side has connected to it. It stays, with two attached segments, until the worker is destroyed.
   detects_failure ? start_closing(endpoint, Close::forced) : abandon_unsent(endpoint);
 }
 

@@ -53,7 +53,10 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   if (known == nullptr) return nullptr;
   Peer& peer = *known;
   MessageStream& stream = peer.state().messages;
-  loss.messages_only&& peer.state().shares_memory ? peer.lose_messages() : peer.lose();
+  if (loss.messages_only && peer.state().shares_memory)
+    peer.lose_messages();
+  else
+    peer.lose();
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations make this an error.
   bool const idle = stream.is_executed(stream.delayed.newest_undelayed(peer.newest()));

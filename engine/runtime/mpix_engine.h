@@ -1,11 +1,8 @@
 /**
  * The interface of the one-sided engine for its host: the component in Open MPI, a memory server, a test.
- * Plain C.
- *
+ * Plain C. struct mpix_bootstrap and struct mpix_engine_config describe the host's part.
  * A process may have any number of engines. Each engine counts as a separate process to all others, also to
- * those in the same operating-system process, and shares nothing with them. struct mpix_bootstrap and struct
- * mpix_engine_config describe the host's part.
- *
+ * those in the same operating-system process, and shares nothing with them.
  * In a child made by fork() the engines belong to the parent: only mpix_engine_destroy may be called there,
  * and it does nothing.
  */

@@ -80,8 +80,9 @@ Storage::Storage(StorageKind kind, std::uint64_t bytes, engine::FileDescriptor d
 void Storage::map(std::uint64_t bytes) {
   // Aligned to the period of the stripes: an engine that serves the memory uses the same stripes as other
   // processes, which choose them by offset.
-  mapping_ = kind_ == StorageKind::huge ? engine::Mapping::of_huge_pages(descriptor_, bytes, engine::stripe_period)
-                                        : engine::Mapping::of(descriptor_, bytes, engine::stripe_period);
+  mapping_ = kind_ == StorageKind::huge
+                 ? engine::Mapping::of_huge_pages(descriptor_, bytes, engine::stripe_period)
+                 : engine::Mapping::of(descriptor_, bytes, engine::stripe_period);
   if (!mapping_) fail(ErrorCode::no_space, "cannot map the memory of the grant");
 }
 
