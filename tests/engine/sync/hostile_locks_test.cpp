@@ -56,6 +56,12 @@ class Origin {
     header.flags = kind == wire::RequestKind::lock_request ? wire::flag_in_stream : 0;
     return header;
   }
+  /// As lock_request(), ordered behind all that was made before.
+  Text ordered_lock_request(wire::RequestKind kind, LockId lock, std::uint32_t owner) {
+    auto header = lock_request(kind, lock, owner);
+    header.after = header.sequence - 1;
+    return {test::bytes_of(header), {}};
+  }
   Text put(RemoteAddress address, std::uint64_t number, std::uint64_t after) {
     Text text = test::put_of(session_, next_++, address, number);
     wire::RequestHeader header;
@@ -245,15 +251,11 @@ TEST(HostileLocks, OneMessageMayAcquireAndReleaseLocksRepeatedly) {
       Origin origin(rank);
       std::vector<Text> texts;
       for (std::uint64_t round = 1; round <= rounds; ++round) {
-        for (std::uint32_t owner : {0u, 0u, 1u}) {  // the second is rejected, the third is another lock
-          auto const request = origin.lock_request(wire::RequestKind::lock_request, owner, owner);
-          texts.push_back({test::bytes_of(request), {}});
-        }
+        for (std::uint32_t owner : {0u, 0u, 1u})  // the second is rejected, the third is another lock
+          texts.push_back(origin.ordered_lock_request(wire::RequestKind::lock_request, owner, owner));
         texts.push_back(origin.put(rank.published(victim, word_slot), round, origin.newest()));
-        for (std::uint32_t owner : {0u, 0u, 1u}) {
-          auto const request = origin.lock_request(wire::RequestKind::lock_release, owner, owner);
-          texts.push_back({test::bytes_of(request), {}});
-        }
+        for (std::uint32_t owner : {0u, 0u, 1u})
+          texts.push_back(origin.ordered_lock_request(wire::RequestKind::lock_release, owner, owner));
       }
       origin.send_batch(texts);
       origin.progress_until(rank, friendly, 1);
