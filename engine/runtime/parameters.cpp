@@ -123,7 +123,7 @@ constexpr mpix_engine_parameter table[] = {
      "long."},
     {"trace", words_kind, 0, 0, 0, 0, 0, "none", "", 4,
      "Directory of an OTF2 trace of all operations (What each process did, and when); a contiguous "
-     "operation by load and store then takes about 90 to 135 more instructions. `none`: no trace is "
+     "operation by load and store then takes about 60 to 100 more instructions. `none`: no trace is "
      "written."},
     {"verbose", number_kind, FIELD(verbose), 0, 2, 0, 0, nullptr, "", 4,
      "1: life cycle and memory, 2: also peers and protocols."},

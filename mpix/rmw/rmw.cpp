@@ -61,18 +61,14 @@ struct Operands {
   void* result;
 };
 
-/// The behaviour of an update if direct access is guarded.
-enum class Guard {
-  refuse,  ///< returns false
-  ignore   ///< the caller has found it unguarded, or records the update
-};
-
-/// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible, or
-/// if the access is guarded and `guard` is Guard::refuse.
-template <Guard guard, typename Word, typename Op>
+/// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible.
+template <typename Word, typename Op>
 inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
   if (address % sizeof(Word) != 0) return false;
-  if (guard == Guard::refuse && recent.peer->direct_access_is_guarded()) return false;
+  // Checked before overlap(), which then compares only the result with null.
+  if constexpr (std::is_same_v<Op, MPIX_RMW2_Op>) {
+    if (call.op != MPIX_RMW2_COMP_SWAP_E || call.operand == nullptr || call.operand2 == nullptr) return false;
+  }
   auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
   if (word == nullptr) return false;
   if (overlap(call.result, call.operand, sizeof(Word)) || overlap(call.result, call.operand2, sizeof(Word)))
@@ -80,10 +76,8 @@ inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, Re
   Word operand{};
   Word previous{};
   if constexpr (std::is_same_v<Op, MPIX_RMW2_Op>) {
-    if (call.operand != nullptr)
-      std::memcpy(&operand, call.operand, sizeof operand);  // every operation reads it
-    if (call.op != MPIX_RMW2_COMP_SWAP_E || call.operand == nullptr || call.operand2 == nullptr) return false;
     Word operand2{};
+    std::memcpy(&operand, call.operand, sizeof operand);
     std::memcpy(&operand2, call.operand2, sizeof operand2);
     previous = operand;
     __atomic_compare_exchange_n(word, &previous, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -106,31 +100,30 @@ inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, Re
 }
 
 /// As update_word(), for a word of the size that `recent` has cached.
-template <Guard guard, typename Op>
+template <typename Op>
 inline bool update_cached(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
-  if (recent.atomic_word == 8) return update_word<guard, std::uint64_t>(call, recent, address);
-  return recent.atomic_word == 4 && update_word<guard, std::uint32_t>(call, recent, address);
+  if (recent.atomic_word == 8) return update_word<std::uint64_t>(call, recent, address);
+  return recent.atomic_word == 4 && update_word<std::uint32_t>(call, recent, address);
 }
 
-/// Calls `update` with the cached target of the thread's latest operation to this rank, if an update of it by
-/// one CPU instruction satisfies the arguments, and returns its result. Returns false in every other case;
-/// the caller must then check all arguments. `Count` is a template parameter so that an int count is widened
-/// only if needed. Direct access to the target's peer may be guarded.
-template <typename Count, typename Update>
-inline bool with_cached_target(Count count, MPI_Datatype datatype, int rank, MPI_Request const* request,
-                               MPI_Comm const* comm, void const* attributes, Update&& update) {
-  if (comm == nullptr || request != nullptr || count != 1) return false;
+/// Returns the cached target of the thread's latest operation to this rank, if an update of it by one CPU
+/// instruction satisfies the arguments. Returns nullptr in every other case; the caller must then check all
+/// arguments. `Count` is a template parameter so that an int count is widened only if needed. Direct access
+/// to the target's peer may be guarded.
+template <typename Count>
+inline CachedTarget const* find_word_target(Count count, MPI_Datatype datatype, int rank,
+                                            MPI_Request const* request, MPI_Comm const* comm,
+                                            MPIX_RMA_Attributes const* attributes) {
+  if (comm == nullptr || request != nullptr || count != 1) return nullptr;
   CachedTarget const* const recent = find_cached_target(*comm, datatype, rank);
-  if (recent == nullptr) return false;
+  if (recent == nullptr) return nullptr;
   std::uint64_t set = recent->communicator->attribute_word();
   if (attributes != nullptr) {
-    auto const* const given = static_cast<MPIX_RMA_Attributes const*>(attributes);
-    if (is_mask(given)) [[unlikely]]
-      return false;
-    set |= given->set;
+    if (is_mask(attributes)) [[unlikely]]
+      return nullptr;
+    set |= attributes->set;
   }
-  if ((set & beyond_fast_paths) != 0) return false;
-  return update(*recent);
+  return (set & beyond_fast_paths) == 0 ? recent : nullptr;
 }
 
 /// As update_cached(), while a trace is written: also records the update.
@@ -139,7 +132,7 @@ inline bool update_traced(Operands<Op> const& call, CachedTarget const& recent, 
   engine::Recorder* const recorder = direct_recorder();
   if (recorder == nullptr || recent.peer->direct_access_is_deferred()) return false;
   std::uint64_t const began = recorder->now();
-  if (!update_cached<Guard::ignore>(call, recent, address)) return false;
+  if (!update_cached(call, recent, address)) return false;
   auto op = engine::TracedOp::compare_and_swap;  // the only one of MPIX_RMA_rmw2
   if constexpr (std::is_same_v<Op, MPIX_RMW_Op>)
     op = engine::traced_update(operation_of(call.op), engine::Fetch{call.result != nullptr});
@@ -206,48 +199,46 @@ template <RequestArgument use, typename Count>
 inline int rmw(MPIX_RMW_Op op, void const* operand, Count count, MPI_Datatype datatype, void* result,
                int rank, MPI_Aint disp, MPI_Request* request, MPI_Comm* comm,
                MPIX_RMA_Attributes const* attributes) {
-  CachedTarget const* recent = nullptr;
-  with_cached_target(count, datatype, rank, request, comm, attributes, [&](CachedTarget const& found) {
-    recent = &found;
-    return true;
-  });
+  CachedTarget const* const recent = find_word_target(count, datatype, rank, request, comm, attributes);
   if (recent != nullptr) [[likely]] {
     if (recent->peer->direct_access_is_guarded()) [[unlikely]]
       return rmw_guarded<use, Count>(op, operand, recent, datatype, result, rank, disp, request, comm,
                                      attributes);
     Operands<MPIX_RMW_Op> const one{op, operand, nullptr, result};
-    if (update_cached<Guard::ignore>(one, *recent, static_cast<RemoteAddress>(disp))) [[likely]]
+    if (update_cached(one, *recent, static_cast<RemoteAddress>(disp))) [[likely]]
       return MPI_SUCCESS;
   }
   return rmw_uncached<use>(op, operand, count, datatype, result, rank, disp, request, comm, attributes);
 }
 
-/// All cases of MPIX_RMA_rmw2 but the common one. The call has too many arguments to keep them in registers.
-__attribute__((noinline)) int rmw2_uncached(RmwCall const& call, MPI_Request* request) {
-  if (direct_recorder() != nullptr) {
-    Operands<MPIX_RMW2_Op> const one{static_cast<MPIX_RMW2_Op>(call.op), call.operand, call.operand2,
-                                     call.result};
-    auto const update = [&](CachedTarget const& recent) {
-      return update_traced(one, recent, static_cast<RemoteAddress>(call.displacement));
-    };
-    if (with_cached_target(call.count, call.datatype, call.rank, request, call.communicator, call.attributes,
-                           update))
-      return MPI_SUCCESS;
-  }
-  return rmw_slow_path(call, request);
+/// As rmw_guarded(), for MPIX_RMA_rmw2.
+template <RequestArgument use, typename Count>
+__attribute__((noinline)) int rmw2_guarded(MPIX_RMW2_Op op, void const* operand, Count count,
+                                           MPI_Datatype datatype, void const* operand2, void* result,
+                                           int rank, MPI_Aint disp, MPI_Request* request, MPI_Comm* comm,
+                                           MPIX_RMA_Attributes const* attributes,
+                                           CachedTarget const* recent) {
+  Operands<MPIX_RMW2_Op> const one{op, operand, operand2, result};
+  if (update_traced(one, *recent, static_cast<RemoteAddress>(disp))) return MPI_SUCCESS;
+  return rmw_slow_path({name_of<MPIX_RMW2_Op, Count>(use), op, operation_of(op), operand, operand2, count,
+                        datatype, result, rank, disp, comm, attributes, use},
+                       request);
 }
 
 template <RequestArgument use, typename Count>
 inline int rmw(MPIX_RMW2_Op op, void const* operand, Count count, MPI_Datatype datatype, void const* operand2,
                void* result, int rank, MPI_Aint disp, MPI_Request* request, MPI_Comm* comm,
                MPIX_RMA_Attributes const* attributes) {
-  Operands<MPIX_RMW2_Op> const one{op, operand, operand2, result};
-  // A separate exit for guarded access, as that of MPIX_RMA_rmw, would cost the common case registers.
-  auto const update = [&](CachedTarget const& recent) {
-    return update_cached<Guard::refuse>(one, recent, static_cast<RemoteAddress>(disp));
-  };
-  if (with_cached_target(count, datatype, rank, request, comm, attributes, update)) return MPI_SUCCESS;
-  return rmw2_uncached({name_of<MPIX_RMW2_Op, Count>(use), op, operation_of(op), operand, operand2, count,
+  CachedTarget const* const recent = find_word_target(count, datatype, rank, request, comm, attributes);
+  if (recent != nullptr) [[likely]] {
+    if (recent->peer->direct_access_is_guarded()) [[unlikely]]
+      return rmw2_guarded<use>(op, operand, count, datatype, operand2, result, rank, disp, request, comm,
+                               attributes, recent);
+    Operands<MPIX_RMW2_Op> const one{op, operand, operand2, result};
+    if (update_cached(one, *recent, static_cast<RemoteAddress>(disp))) [[likely]]
+      return MPI_SUCCESS;
+  }
+  return rmw_slow_path({name_of<MPIX_RMW2_Op, Count>(use), op, operation_of(op), operand, operand2, count,
                         datatype, result, rank, disp, comm, attributes, use},
                        request);
 }
