@@ -31,6 +31,7 @@ Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire
 }
 
 Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
+  if (peer.is_lost()) return Status::unreachable;
   if (peer.state().shares_memory) {
     RemoteSegments::Found found;
     if (!peer.state().segments->find(address, &found)) return Status::bad_address;
@@ -46,6 +47,7 @@ Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, Segment
 }
 
 Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
+  if (peer.is_lost()) return Status::unreachable;
   if (peer.state().shares_memory) {
     peer.state().segments->list([out](PublishedRange const& range) {
       out->push_back({range.base, range.length});
