@@ -36,18 +36,30 @@ class Credit {
 class DelayedAcknowledgements {
  public:
   void note(std::uint64_t sequence) noexcept {
-    bool const follows = sequence == last_ + 1;
-    if (!follows || run_ != UINT32_MAX) run_ = follows ? run_ + 1 : 1;
+    bool const follows = sequence == last_ + 1 && requested_ == 0;
+    if (!follows || run_ != max_run) run_ = (follows ? run_ + 1 : 1) & max_run;
     last_ = sequence;
+    requested_ = 0;
+  }
+  /// An empty message, whose acknowledgement is not delayed and covers the earlier ones.
+  void note_request(std::uint64_t sequence) noexcept {
+    note(sequence);
+    requested_ = 1;
   }
   /// Returns the last message up to `newest` whose acknowledgement is not delayed.
   std::uint64_t newest_undelayed(std::uint64_t newest) const noexcept {
+    return newest == last_ && requested_ != 0 ? newest : newest_operation(newest);
+  }
+  /// As above, but passes over a request for the acknowledgement too: nothing is lost with it.
+  std::uint64_t newest_operation(std::uint64_t newest) const noexcept {
     return newest == last_ ? last_ - run_ : newest;
   }
 
  private:
+  static constexpr std::uint32_t max_run = INT32_MAX;
   std::uint64_t last_ = 0;
-  std::uint32_t run_ = 0;  ///< number of consecutive such messages up to `last_`
+  std::uint32_t run_ : 31 = 0;       ///< number of consecutive such messages up to `last_`
+  std::uint32_t requested_ : 1 = 0;  ///< `last_` requests the acknowledgement
 };
 
 /// Whether small operations to the peer come in series, and a thread waits after each series. The first

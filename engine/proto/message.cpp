@@ -59,7 +59,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
     peer.lose();
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations make this an error.
-  bool const idle = stream.is_executed(stream.delayed.newest_undelayed(peer.newest()));
+  bool const idle = stream.is_executed(stream.delayed.newest_operation(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;

@@ -74,7 +74,7 @@ bool OperationStreams::executed_or_request_ack(Peer& peer, std::uint64_t sequenc
   // An empty put, whose acknowledgement covers everything before it.
   MessageOperation nothing;
   nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
-  (void)queue(peer, nothing);
+  peer.state().messages.delayed.note_request(queue(peer, nothing).last_sequence);
   advance(peer);
   return false;
 }

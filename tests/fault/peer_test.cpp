@@ -265,5 +265,37 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
   });
 }
 
+/// Nobody waits for the signal, and a request for its acknowledgement is no operation that could be lost.
+TEST_P(Fault, EndOfTargetOfSignalsIsNotReported) {
+  run_mortal(2, [](Rank& rank) {
+    std::uint64_t memory[2] = {};
+    rank.publish(0, memory);
+    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
+    rank.signal(2, 1);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
+    if (rank.rank() == 1) {
+      ::pause();
+      return;
+    }
+    rank.expect_death(1);
+    std::uint64_t const value = 1;
+    RmaOp const put = contiguous(OpKind::put, const_cast<std::uint64_t*>(&value), rank.published(1, 0), 8);
+    ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+    auto const target = static_cast<pid_t>(rank.published(1, 1));
+    ::kill(target, SIGSTOP);
+    RmaOp raise = contiguous(ReduceOp::increment, ElementType::uint64, nullptr, rank.published(1, 0) + 8, 8);
+    raise.flags = OpFlags::element_atomic | OpFlags::delayed_ack;
+    ::testing::internal::CaptureStderr();
+    ASSERT_EQ(rank.engine().issue(rank.peer(1), raise).status, Status::ok);
+    std::thread helper([target] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      ::kill(target, SIGKILL);
+    });
+    rank.engine().order.complete(rank.peer(1), UINT64_MAX);
+    helper.join();
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  });
+}
+
 }  // namespace
 }  // namespace mpixrma::engine
