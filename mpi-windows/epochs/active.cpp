@@ -26,7 +26,8 @@ int signal_complete(Window& window, Target& target) {
   return error;
 }
 
-/// Ends the epoch at one target if its post has arrived. Returns whether the epoch has ended there.
+/// Ends the epoch at one target if its post has arrived, or if the target has ended. Returns whether the
+/// epoch has ended there.
 bool end_access(Window& window, Target& target, int* error) {
   if (!target.in_group) return true;
   EpochAccess const access = target.access.load(std::memory_order_relaxed);
@@ -35,10 +36,37 @@ bool end_access(Window& window, Target& target, int* error) {
     if (!is_drained(target)) return false;
     *error = first_of(*error, wait_for_queue(window, target));
   }
-  if (access == EpochAccess::closed && !window.epoch.unchecked && !has_post(window, target)) return false;
-  *error = first_of(*error, signal_complete(window, target));
+  if (target.process_is_lost()) {
+    *error = first_of(*error, loss_of_process(window, target));
+  } else if (access == EpochAccess::closed && !window.epoch.unchecked && !has_post(window, target)) {
+    return false;
+  } else {
+    *error = first_of(*error, signal_complete(window, target));
+  }
   target.in_group = false;
   return true;
+}
+
+/// Whether all access epochs that the exposure epoch waits for have ended.
+bool is_exposure_complete(Window& window) {
+  Counter const& completed = window.control.counter(window.control.layout.completed());
+  return completed.load(std::memory_order_acquire) >= window.exposure_epoch.completions_due;
+}
+
+/// Ends the exposure epoch if no completion can arrive any more, because every process of the group has ended
+/// or is out of reach. The counter does not tell whose completions are missing: processes that are left may
+/// still access the memory.
+int take_loss_of_origins(Window& window) {
+  std::vector<int> const& origins = window.exposure_epoch.origins;
+  for (int const rank : origins) {
+    Target const* const origin = find_target(window, rank);
+    if (origin == nullptr || !origin->process_is_lost()) return MPI_SUCCESS;
+  }
+  if (origins.empty() || is_exposure_complete(window)) return MPI_SUCCESS;
+  Counter const& completed = window.control.counter(window.control.layout.completed());
+  window.exposure_epoch.completions_due = completed.load(std::memory_order_acquire);
+  window.exposure_epoch.is_open = false;
+  return loss_of_process(window, *find_target(window, origins.front()));
 }
 
 }  // namespace
@@ -57,17 +85,18 @@ int fence(Window& window, int assertion) {
 
 int post_exposure(Window& window, MPI_Group group, int assertion) {
   if (window.processes.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
-  std::vector<int> const origins = window.processes.ranks_of(group);
+  std::vector<int> origins = window.processes.ranks_of(group);
   if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
   {
     std::lock_guard const guard(window.epoch.lock);
     if (window.exposure_epoch.is_open || window.epoch.is(Epoch::fence)) return MPI_ERR_RMA_SYNC;
     window.exposure_epoch.is_open = true;
     window.exposure_epoch.completions_due += origins.size();
+    window.exposure_epoch.origins = std::move(origins);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
-  for (int const origin : origins) {
+  for (int const origin : window.exposure_epoch.origins) {
     if (Target* const peer = find_target(window, origin))
       signal(window, *peer, window.control.layout.posted(window.processes.rank), engine::ElementType::uint8);
   }
@@ -119,24 +148,29 @@ int complete_access(Window& window) {
 }
 
 int wait_exposure(Window& window) {
+  // More than those of poll_briefly(), in which the completions usually arrive.
+  constexpr unsigned polls_before_losses = 512;
   if (!window.exposure_epoch.is_open) return MPI_ERR_RMA_SYNC;
-  Counter const& completed = window.control.counter(window.control.layout.completed());
-  await(window,
-        [&] { return completed.load(std::memory_order_acquire) >= window.exposure_epoch.completions_due; });
+  int error = MPI_SUCCESS;
+  unsigned polls = 0;
+  await(window, [&] {
+    if (is_exposure_complete(window)) return true;
+    if (++polls % polls_before_losses == 0) error = take_loss_of_origins(window);
+    return error != MPI_SUCCESS;
+  });
   window.exposure_epoch.is_open = false;
-  return MPI_SUCCESS;
+  return error;
 }
 
 int test_exposure(Window& window, int* flag) {
   if (!window.exposure_epoch.is_open) return MPI_ERR_RMA_SYNC;
-  Counter const& completed = window.control.counter(window.control.layout.completed());
-  *flag = completed.load(std::memory_order_acquire) >= window.exposure_epoch.completions_due ? 1 : 0;
+  *flag = is_exposure_complete(window) ? 1 : 0;
   // Yield, because a program that tests in a loop may occupy the core that the origin needs.
   if (*flag == 0 && window.engine.waits.progress() == 0 && window.engine.waits.yields_when_idle())
     sched_yield();
-  *flag = completed.load(std::memory_order_acquire) >= window.exposure_epoch.completions_due ? 1 : 0;
+  *flag = is_exposure_complete(window) ? 1 : 0;
   window.exposure_epoch.is_open = *flag == 0;
-  return MPI_SUCCESS;
+  return *flag == 0 ? take_loss_of_origins(window) : MPI_SUCCESS;
 }
 
 }  // namespace mpixrma::windows

@@ -62,6 +62,11 @@ int loss_of(Window const& window, Target const& target) noexcept {
   return target.is_lost() ? class_of(window, engine::Status::unreachable) : MPI_SUCCESS;
 }
 
+int loss_of_process(Window const& window, Target const& target) {
+  return code_with(class_of(window, engine::Status::unreachable),
+                   "the process of rank %d has ended, or is out of reach", target.rank);
+}
+
 int report_losses(Window& window) {
   int error = MPI_SUCCESS;
   window.targets.for_each([&](Target& target) {

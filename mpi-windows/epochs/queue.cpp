@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi-windows/epochs/active.hpp"
+#include "mpi-windows/epochs/completion.hpp"
 #include "mpi-windows/epochs/nam_lock.hpp"
 #include "mpi-windows/epochs/target_lock.hpp"
 
@@ -50,12 +51,23 @@ bool waits_in_stream(engine::Engine& engine, Target const& target) {
   return waits(target.memory) || (target.process != target.memory && waits(target.process));
 }
 
-/// Whether the wait is over: the calls are then issued, or fail because the lock was refused. Updates
-/// `awaited`.
+/// Whether the post has arrived, or the calls must fail because it cannot arrive any more.
+bool post_is_decided(Window& window, Target& target) {
+  // Asked first: a post that has arrived by then counts.
+  bool const is_lost = target.process_is_lost();
+  if (has_post(window, target)) return true;
+  if (!is_lost) return false;
+  target.queue->refused = engine::Status::unreachable;
+  target.queue->refusal = loss_of_process(window, target);
+  return true;
+}
+
+/// Whether the wait is over: the calls are then issued, or fail because the lock was refused or the target
+/// has ended. Updates `awaited`.
 bool may_issue(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   bool const has_occurred = queue.awaited == Awaited::nothing ||
-                            (queue.awaited == Awaited::post && has_post(window, target)) ||
+                            (queue.awaited == Awaited::post && post_is_decided(window, target)) ||
                             (queue.awaited == Awaited::lock && lock_is_decided(window, target)) ||
                             (queue.awaited == Awaited::nam_lock && has_nam_lock(window, target)) ||
                             queue.awaited == Awaited::stream;

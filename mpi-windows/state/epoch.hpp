@@ -87,6 +87,7 @@ inline int AccessEpoch::check_access(Target const& target, Requirement* requirem
 struct ExposureEpoch {
   bool is_open = false;
   std::uint64_t completions_due = 0;  ///< total access epochs that the exposure epochs so far wait for
+  std::vector<int> origins;           ///< ranks of the group
 };
 
 /// The owner in all lock requests of windows: a process holds the lock of a target of a window at most once.

@@ -1,7 +1,7 @@
-/// A target of two windows is killed: flush and unlock report it, and operations on the other targets
-/// continue. The memory of one window is from MPI_Win_allocate, where operations are loads and stores, which
-/// succeed. The last line of output is the result, because the exit status of mpirun is arbitrary when a rank
-/// is killed.
+/// A target of three windows is killed: flush, unlock, complete and wait report it, and operations on the
+/// other targets continue. The memory of two windows is from MPI_Win_allocate, where operations are loads and
+/// stores, which succeed. The last line of output is the result, because the exit status of mpirun is
+/// arbitrary when a rank is killed.
 ///
 /// usage: mpirun --enable-recovery -np 3 window_killed
 #include <mpi.h>
@@ -56,8 +56,34 @@ bool is_explained(int code, char const* call) {
   return std::strstr(text, call) != nullptr && std::strstr(text, "rank 1") != nullptr;
 }
 
+/// Epochs whose only process is killed meanwhile end with an error.
+void outlive_epochs_of_victim(MPI_Win window) {
+  int const rank = victim;
+  long const value = 1;
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group dying = MPI_GROUP_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, 1, &rank, &dying);
+  for (int puts = 0; puts < 2; ++puts) {
+    require(MPI_Win_start(dying, 0, window) == MPI_SUCCESS, "MPI_Win_start does not wait");
+    if (puts != 0) MPI_Put(&value, 1, MPI_LONG, victim, 0, 1, MPI_LONG, window);
+    int const code = MPI_Win_complete(window);
+    require(class_of(code) == MPI_ERR_OTHER, "MPI_Win_complete reports the end of the target");
+    require(is_explained(code, "MPI_Win_complete"), "MPI_Win_complete names the lost rank");
+  }
+  require(MPI_Win_post(dying, 0, window) == MPI_SUCCESS, "MPI_Win_post does not wait");
+  int const code = MPI_Win_wait(window);
+  require(class_of(code) == MPI_ERR_OTHER, "MPI_Win_wait reports the end of the origin");
+  require(is_explained(code, "MPI_Win_wait"), "MPI_Win_wait names the lost rank");
+  require(MPI_Win_post(dying, 0, window) == MPI_SUCCESS, "the epoch is over");
+  int flag = 0;
+  require(class_of(MPI_Win_test(window, &flag)) == MPI_ERR_OTHER, "MPI_Win_test reports it, too");
+  MPI_Group_free(&dying);
+  MPI_Group_free(&all);
+}
+
 /// Puts 7 into the memory of the two targets, one of which is killed then.
-void outlive_victim(MPI_Win const (&windows)[2]) {
+void outlive_victim(MPI_Win const (&windows)[2], MPI_Win active) {
   char token = 0;
   long const value = 7;
   for (MPI_Win const window : windows) {
@@ -67,6 +93,7 @@ void outlive_victim(MPI_Win const (&windows)[2]) {
     require(MPI_Win_flush(victim, window) == MPI_SUCCESS, "a put to a living target is complete");
   }
   MPI_Send(&token, 1, MPI_CHAR, victim, 0, MPI_COMM_WORLD);
+  outlive_epochs_of_victim(active);
   for (MPI_Win const window : windows) {
     put_until_lost(window);
     require(is_explained(MPI_Win_unlock(victim, window), "MPI_Win_unlock"), "unlock names the lost rank");
@@ -89,13 +116,17 @@ int main(int argc, char** argv) {
   MPI_Win windows[2];
   MPI_Win_create(memory[0], 8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &windows[0]);
   MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory[1], &windows[1]);
-  for (MPI_Win const window : windows) MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  long* exposed = nullptr;
+  MPI_Win active = MPI_WIN_NULL;
+  MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &exposed, &active);
+  for (MPI_Win const window : {windows[0], windows[1], active})
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   char token = 0;
   if (rank == victim) {
     MPI_Recv(&token, 1, MPI_CHAR, origin, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     ::kill(::getpid(), SIGKILL);
   }
-  if (rank == origin) outlive_victim(windows);
+  if (rank == origin) outlive_victim(windows, active);
   if (rank == other) {
     MPI_Recv(&token, 1, MPI_CHAR, origin, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     require(memory[0][0] == 7 && memory[1][0] == 7, "the puts to this process have arrived");
