@@ -147,6 +147,11 @@ int mpix_window_refusal(const char** text) {
   *text = newest_refusal().text.c_str();
   return newest_refusal().error_class;
 }
+int mpix_window_refuse(int error_class, const char* text) try {
+  return refuse(error_class, text);
+} catch (...) {
+  return class_of_exception();
+}
 
 int mpix_window_ranks(const mpix_window_t* window) {
   return static_cast<Window const*>(window)->processes.size;

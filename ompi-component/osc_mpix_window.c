@@ -261,7 +261,10 @@ static int set_targets_or_free(ompi_win_t *win, mpix_window_t *window, ompi_comm
         return MPI_SUCCESS;
     }
     (void) mpix_window_free(window, &is_gone);
-    return MPI_SUCCESS != ret ? ret : MPI_ERR_NO_MEM;
+    if (MPI_SUCCESS != ret) {
+        return ret;
+    }
+    return mpix_window_refuse(MPI_ERR_NO_MEM, "no memory for the group of the targets");
 }
 
 int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int disp_unit,

@@ -61,6 +61,9 @@ uint64_t mpix_window_table_bytes(void);
 /** The reason why this thread's last mpix_window_create, or call of a memory server, failed: the error class,
  * and a text that stays valid until the next such call. MPI_SUCCESS if it succeeded or there is no text. */
 int mpix_window_refusal(const char** text);
+/** Sets that reason, for a host that cannot use the window which mpix_window_create has made. Returns the
+ * error class. */
+int mpix_window_refuse(int error_class, const char* text);
 /** Configures allocation at memory servers: windows are spread over the grants with the locators
  * `allocation`, separated by commas; if empty, over those of MPIX_NAM_ALLOCATION, or else allocated in a
  * private server of `private_bytes` bytes that is started for the job. Processes of other hosts reach

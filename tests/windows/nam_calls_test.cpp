@@ -1,8 +1,35 @@
 /// The library's calls for windows at a memory server, and MPI's calls that it replaces.
+#include <dlfcn.h>
+#include <malloc.h>
 #include <mpix_rma.h>
 #include <unistd.h>
 
 #include "tests/windows/nam_calls.hpp"
+
+namespace {
+
+/// The size of groups for which Open MPI finds no memory in this process; 0: none.
+int refused_group = 0;
+
+/// Implements Open MPI's ompi_group_allocate.
+template <typename... Arguments>
+void* allocate_group(int size, Arguments... arguments) {
+  static auto* const next =
+      reinterpret_cast<void* (*)(Arguments...)>(::dlsym(RTLD_NEXT, "ompi_group_allocate"));
+  return size == refused_group ? nullptr : next(arguments...);
+}
+
+}  // namespace
+
+#if OMPI_MAJOR_VERSION >= 5
+extern "C" __attribute__((visibility("default"))) void* ompi_group_allocate(void* other, int size) {
+  return allocate_group(size, other, size);
+}
+#else
+extern "C" __attribute__((visibility("default"))) void* ompi_group_allocate(int size) {
+  return allocate_group(size, size);
+}
+#endif
 
 namespace mpixrma::test {
 namespace {
@@ -265,25 +292,54 @@ TEST_F(NamCalls, OrderFlushesAndNotificationMatchOtherWindows) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, WindowSurvivesFailedConnection) {
-  if (!is_remote(1, 0) || is_remote(0, 0)) GTEST_SKIP() << "all processes are known by the system";
+/// Makes a persistent window of one rank, in a grant with which rank 0 alone has a session.
+std::string leave_window_of_rank_0() {
   char port[nam::port_name_limit] = "";
-  if (rank_ == 0) {  // in a grant that the others have no session with
+  int rank = 0;
+  MPI_Comm_rank(world, &rank);
+  if (rank == 0) {
     Environment const there("MPIX_NAM_ALLOCATION", nam::format(job->server().grant(1u << 16)));
     Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
     MPI_Win window = MPI_WIN_NULL;
-    ASSERT_EQ(MPIX_Win_allocate_nam(8, 8, info.get(), MPI_COMM_SELF, &window), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Win_allocate_nam(8, 8, info.get(), MPI_COMM_SELF, &window), MPI_SUCCESS);
     std::ranges::copy(value_of(window, "deep_win_port_name"), port);
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   }
   MPI_Bcast(port, sizeof port, MPI_CHAR, 0, world);
+  return port;
+}
+
+TEST_F(NamCalls, WindowSurvivesFailedConnection) {
+  if (!is_remote(1, 0) || is_remote(0, 0)) GTEST_SKIP() << "all processes are known by the system";
+  std::string const port = leave_window_of_rank_0();
   MPI_Win window = MPI_WIN_NULL;
   {
     Environment const unknown("MPIX_NAM_SECRET_FILE", "/nowhere");
-    int const code = MPIX_Win_connect(port, MPI_INFO_NULL, 0, world, &window);
+    int const code = MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window);
     EXPECT_EQ(class_of(code), MPI_ERR_ACCESS) << text_of(code);
   }
-  ASSERT_EQ(MPIX_Win_connect(port, MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
+/// The window has fewer ranks than the connection, so that Open MPI needs a group for it.
+TEST_F(NamCalls, ConnectionFailsAtAllRanksIfOneHasNoMemoryForTheGroup) {
+  if (size_ == 1) GTEST_SKIP() << "the window has as many ranks as the connection";
+  std::string const port = leave_window_of_rank_0();
+  MPI_Win window = MPI_WIN_NULL;
+  std::size_t before = 0;
+  constexpr std::size_t rounds = 20;
+  constexpr std::size_t least_bytes_of_window = 500;
+  for (std::size_t round = 0; round < 2 * rounds; ++round) {
+    if (round == rounds) before = ::mallinfo2().uordblks;
+    refused_group = rank_ == 1 ? 1 : 0;
+    int const code = MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window);
+    refused_group = 0;
+    EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM) << text_of(code);
+    EXPECT_EQ(window, MPI_WIN_NULL);
+  }
+  EXPECT_LT(::mallinfo2().uordblks, before + rounds * least_bytes_of_window) << "windows are left";
+  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
