@@ -2,10 +2,14 @@
 /// the parameters of the processes differ: all processes take the same component, and the windows work. With
 /// MPIX_TEST_LIBRARY the program uses the library too, and its collective calls succeed or fail at all ranks.
 ///
-/// usage: mpirun -np 2 one_differs; MPIX_TEST_REFUSED: this process must not create memory files
+/// usage: mpirun -np 2 one_differs; MPIX_TEST_REFUSED: this process must not create "files" in memory, or
+/// "threads" of the engine
+#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -14,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 #ifdef MPIX_TEST_LIBRARY
@@ -23,6 +28,11 @@
 namespace {
 
 constexpr int not_permitted = 77;
+
+bool is_refused(std::string_view what) {
+  char const* const given = std::getenv("MPIX_TEST_REFUSED");
+  return given != nullptr && given == what;
+}
 
 void require(bool holds, char const* what) {
   if (holds) return;
@@ -102,8 +112,20 @@ bool allocates() {
 
 }  // namespace
 
+/// Replaces the system's function. The engine's threads are those that start with blocked signals.
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                                     pthread_attr_t const* attributes,
+                                                                     void* (*body)(void*), void* argument) {
+  static auto* const system =
+      reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  if (sigismember(&blocked, SIGTERM) == 1 && is_refused("threads")) return EAGAIN;
+  return system(thread, attributes, body, argument);
+}
+
 int main(int argc, char** argv) {
-  if (std::getenv("MPIX_TEST_REFUSED") != nullptr) refuse_memory_files();
+  if (is_refused("files")) refuse_memory_files();
   MPI_Init(&argc, &argv);
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);

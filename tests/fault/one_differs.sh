@@ -3,7 +3,8 @@
 # Exit status 77: the machine does not permit the case.
 if [ "$1" = --rank ]; then
   case $OMPI_COMM_WORLD_RANK.$2 in
-    1.refused) export MPIX_TEST_REFUSED=1 ;;
+    1.files) export MPIX_TEST_REFUSED=files ;;
+    1.threads) export MPIX_TEST_REFUSED=threads ;;
     1.wrong) export OMPI_MCA_osc_mpix_path=nonsense ;;
     1.messages) export OMPI_MCA_osc_mpix_path=message ;;
     1.none) export OMPI_MCA_osc_mpix_windows=none ;;
@@ -20,6 +21,7 @@ code=$?
 echo "$output"
 [ $code = 77 ] && exit 77
 [ $code = 0 ] && [ "$(grep -c 'all windows work' <<<"$output")" = 2 ] || exit 1
-if [ "$case" = refused ]; then
-  grep -q 'the engine does not start: memfd_create: Operation not permitted' <<<"$output"
-fi
+case $case in
+  files) grep -q 'the engine does not start: memfd_create: Operation not permitted' <<<"$output" ;;
+  threads) grep -q 'the engine does not start: pthread_create: Resource temporarily unavailable' <<<"$output" ;;
+esac

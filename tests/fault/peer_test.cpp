@@ -8,6 +8,7 @@
 
 #include "tests/fault/other_host.hpp"
 #include "tests/fault/own_process.hpp"
+#include "tests/support/descriptors.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -295,6 +296,59 @@ TEST_P(Fault, EndOfTargetOfSignalsIsNotReported) {
     helper.join();
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   });
+}
+
+/// A process whose network does not start is alive, and its memory is in use; its end is detected later.
+TEST(MessagesLost, EndOfTheProcessIsDetectedLater) {
+  auto const configure = [](mpix_engine_config& config) {
+    config.one_host = 1;  // the network starts with the first message
+    config.paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_MESSAGE;
+  };
+  auto const body = [](Rank& rank) {
+    enum : int { plain, shared, ready, without_messages, ended };
+    std::int64_t reached_by_messages = 0;
+    void* allocated = nullptr;
+    ASSERT_EQ(rank.engine().memory.allocate(64, &allocated), Status::ok);
+    auto const* const mapped = static_cast<std::int64_t*>(allocated);
+    rank.publish(plain, &reached_by_messages);
+    rank.publish(shared, allocated);
+    auto const put = [&](int target, int slot, std::int64_t value) {
+      return run(rank.engine(), rank.peer(target),
+                 contiguous(OpKind::put, &value, rank.published(target, slot), sizeof value));
+    };
+    if (rank.rank() == 1) test::use_up_descriptors();
+    rank.signal(ready, 1);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, ready, 1));
+    if (rank.rank() == 1) {
+      ASSERT_TRUE(rank.wait_for_value(0, without_messages, 1));
+      EXPECT_EQ(*mapped, 5);
+      rank.die();
+    }
+    if (rank.rank() == 2) {
+      ASSERT_TRUE(rank.wait_for_value(0, ended, 1));
+      EXPECT_EQ(reached_by_messages, 9);
+      return;
+    }
+    Peer& peer = rank.peer(1);
+    EXPECT_EQ(put(1, shared, 4), Status::ok);
+    EXPECT_NE(put(1, plain, 1), Status::ok);
+    EXPECT_TRUE(peer.has_lost_messages());
+    EXPECT_FALSE(peer.is_lost());
+    EXPECT_EQ(put(1, shared, 5), Status::ok);
+    rank.signal(without_messages, 1);
+    Status status = Status::ok;
+    for (int i = 0; i < 20000 && !failed(status); ++i) {
+      status = put(1, shared, 5);
+      ::usleep(1000);
+    }
+    EXPECT_EQ(status, Status::unreachable);
+    EXPECT_TRUE(peer.is_lost());
+    EXPECT_EQ(put(1, plain, 6), Status::unreachable);
+    rank.engine().order.complete(peer, UINT64_MAX);
+    EXPECT_EQ(put(2, plain, 9), Status::ok);
+    rank.signal(ended, 1);
+  };
+  run_job(3, configure, body, JobKind::mortal);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 /// stores, which succeed. The last line of output is the result, because the exit status of mpirun is
 /// arbitrary when a rank is killed.
 ///
-/// usage: mpirun --enable-recovery -np 3 window_killed
+/// usage: mpirun --enable-recovery -np 3 window_killed; MPIX_TEST_UNCHECKED: the locks have MPI_MODE_NOCHECK
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -12,22 +12,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/fault/outlived.hpp"
+
 namespace {
 
-enum : int { origin, victim, other };
-
-void require(bool holds, char const* what) {
-  if (holds) return;
-  std::printf("not so: %s\n", what);
-  std::fflush(stdout);
-  ::_exit(1);
-}
-
-int class_of(int code) {
-  int error_class = MPI_SUCCESS;
-  MPI_Error_class(code, &error_class);
-  return error_class;
-}
+using namespace mpixrma::fault;
 
 void put_until_lost(MPI_Win window) {
   long const value = 1;
@@ -54,6 +43,22 @@ bool is_explained(int code, char const* call) {
   int length = 0;
   MPI_Error_string(code, text, &length);
   return std::strstr(text, call) != nullptr && std::strstr(text, "rank 1") != nullptr;
+}
+
+/// Without requests for the lock, and without flushes.
+void unlock_until_lost(MPI_Win window) {
+  long const value = 1;
+  int code = MPI_SUCCESS;
+  for (;;) {  // an alarm bounds it
+    (void)MPI_Put(&value, 1, MPI_LONG, victim, 0, 1, MPI_LONG, window);
+    code = MPI_Win_unlock(victim, window);
+    if (code != MPI_SUCCESS) break;
+    MPI_Win_lock(MPI_LOCK_SHARED, victim, MPI_MODE_NOCHECK, window);
+  }
+  require(class_of(code) == MPI_ERR_OTHER, "unlock reports the end of the target");
+  require(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, victim, MPI_MODE_NOCHECK, window) == MPI_SUCCESS,
+          "a lock without check does not need the target");
+  require(is_explained(MPI_Win_unlock(victim, window), "MPI_Win_unlock"), "its unlock names the lost rank");
 }
 
 /// Epochs whose only process is killed meanwhile end with an error.
@@ -84,10 +89,11 @@ void outlive_epochs_of_victim(MPI_Win window) {
 
 /// Puts 7 into the memory of the two targets, one of which is killed then.
 void outlive_victim(MPI_Win const (&windows)[2], MPI_Win active) {
+  bool const unchecked = std::getenv("MPIX_TEST_UNCHECKED") != nullptr;
   char token = 0;
   long const value = 7;
   for (MPI_Win const window : windows) {
-    MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, window);
+    MPI_Win_lock(MPI_LOCK_SHARED, victim, unchecked ? MPI_MODE_NOCHECK : 0, window);
     MPI_Win_lock(MPI_LOCK_SHARED, other, 0, window);
     MPI_Put(&value, 1, MPI_LONG, victim, 0, 1, MPI_LONG, window);
     require(MPI_Win_flush(victim, window) == MPI_SUCCESS, "a put to a living target is complete");
@@ -95,8 +101,12 @@ void outlive_victim(MPI_Win const (&windows)[2], MPI_Win active) {
   MPI_Send(&token, 1, MPI_CHAR, victim, 0, MPI_COMM_WORLD);
   outlive_epochs_of_victim(active);
   for (MPI_Win const window : windows) {
-    put_until_lost(window);
-    require(is_explained(MPI_Win_unlock(victim, window), "MPI_Win_unlock"), "unlock names the lost rank");
+    if (unchecked) {
+      unlock_until_lost(window);
+    } else {
+      put_until_lost(window);
+      require(is_explained(MPI_Win_unlock(victim, window), "MPI_Win_unlock"), "unlock names the lost rank");
+    }
     MPI_Put(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, window);
     require(MPI_Win_unlock(other, window) == MPI_SUCCESS, "operations on another target continue");
     require(is_explained(MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, window), "MPI_Win_lock"),

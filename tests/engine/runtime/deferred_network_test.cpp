@@ -1,7 +1,6 @@
 /// A network that starts with the first message: processes of one host that share memory begin without a
 /// network, and ask each other for addresses when they need it.
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "engine/net/address_service.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/origin_sessions.hpp"
+#include "tests/support/descriptors.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpixrma::engine {
@@ -222,17 +222,6 @@ TEST(DeferredNetwork, LateAddressChangesNothingThatOtherThreadsRead) {
   EXPECT_TRUE(location.same_host);
 }
 
-/// Leaves this process no descriptors.
-void use_up_descriptors() {
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  int const lowest_free = ::dup(0);
-  ASSERT_GE(lowest_free, 0);
-  ::close(lowest_free);
-  limit.rlim_cur = static_cast<rlim_t>(lowest_free);
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
-
 TEST(DeferredNetwork, OperationsFailIfItCannotStart) {
   run_job(3, defer_with_messages, [](Rank& rank) {
     std::vector<std::int64_t> const& heap = heap_of(rank);
@@ -246,7 +235,7 @@ TEST(DeferredNetwork, OperationsFailIfItCannotStart) {
                  contiguous(OpKind::put, &value, rank.published(target, 1), sizeof value));
     };
     for (int other = 0; other < rank.size(); ++other) EXPECT_EQ(put(other, 1), Status::ok);
-    if (rank.rank() == 1) use_up_descriptors();
+    if (rank.rank() == 1) test::use_up_descriptors();
     rank.barrier();
     if (rank.rank() == 0) {
       EXPECT_TRUE(failed(add(rank, 1, 1)));
