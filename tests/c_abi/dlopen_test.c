@@ -6,6 +6,8 @@
  * after    after MPI_Init, which has found the component by the environment: calls fail with the transport
  *          class until MPIX_RMA_Allocate has opened the engines
  * without  after MPI_Init, which has found no component: calls fail with the transport class
+ *
+ * LIBRARY may be the one for Fortran. Then its function that sets attributes is tested as well.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -23,6 +25,8 @@ static struct {
   __typeof__(&MPIX_RMA_xfer) transfer;
   __typeof__(&MPIX_RMA_Complete) complete;
   __typeof__(&MPIX_RMA_Error_class) error_class;
+  __typeof__(&MPIX_RMA_Keyval) keyval;
+  void (*set_attribute)(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*); /* Fortran's, or null */
 } rma;
 
 static MPI_Comm world = MPI_COMM_WORLD;
@@ -55,6 +59,39 @@ static void load(const char* path) {
   *(void**)&rma.transfer = symbol(library, "MPIX_RMA_xfer");
   *(void**)&rma.complete = symbol(library, "MPIX_RMA_Complete");
   *(void**)&rma.error_class = symbol(library, "MPIX_RMA_Error_class");
+  *(void**)&rma.keyval = symbol(library, "MPIX_RMA_Keyval");
+  *(void**)&rma.set_attribute = dlsym(library, "mpi_comm_set_attr_");
+}
+
+/* Sets an attribute as Fortran does, and returns the value that C gets. */
+static void* set_and_get(int keyval, void* set) {
+  MPI_Fint comm = MPI_Comm_c2f(world);
+  MPI_Fint key = keyval;
+  MPI_Fint code = MPI_ERR_OTHER;
+  MPI_Aint value = (MPI_Aint)set;
+  void* got = NULL;
+  int flag = 0;
+  rma.set_attribute(&comm, &key, &value, &code);
+  EXPECT(code == MPI_SUCCESS);
+  MPI_Comm_get_attr(world, keyval, &got, &flag);
+  EXPECT(flag);
+  MPI_Comm_delete_attr(world, keyval);
+  return got;
+}
+
+/* C gets a pointer to the value of the program's attribute. */
+static void expect_attribute_of_program(void) {
+  int keyval = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+  EXPECT(set_and_get(keyval, MPIX_RMA_ON) != MPIX_RMA_ON);
+  MPI_Comm_free_keyval(&keyval);
+}
+
+/* The library's attribute has its value in Fortran and in C. */
+static void expect_attribute_of_library(void) {
+  const int keyval = rma.keyval("MPIX_RMA_KEY_BLOCKING");
+  EXPECT(keyval != MPI_KEYVAL_INVALID);
+  EXPECT(set_and_get(keyval, MPIX_RMA_ON) == MPIX_RMA_ON);
 }
 
 struct round {
@@ -135,7 +172,9 @@ int main(int argc, char** argv) {
     fail(rank);
   } else {
     if (!before) expect_transport_error(rank);
+    if (rma.set_attribute != NULL) expect_attribute_of_program(); /* while the library has no keys */
     communicate(rank, size);
+    if (rma.set_attribute != NULL) expect_attribute_of_library();
   }
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, world);
