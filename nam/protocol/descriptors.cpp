@@ -52,7 +52,7 @@ bool is_open_elsewhere(int memory) noexcept {
   FileUser const user(status.st_uid);
   restrict_to_owner(memory);
   engine::FileDescriptor const own(::open(path_of(memory).c_str(), O_RDWR | O_CLOEXEC));
-  if (!own) return false;
+  if (!own) return errno != EACCES;  // a shortage, of descriptors or memory, tells nothing about others
   // A process that opens the memory at this moment, as root may, breaks the lease. The default signal for
   // that would end this process.
   (void)::fcntl(own.get(), F_SETSIG, SIGURG);

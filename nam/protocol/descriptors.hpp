@@ -22,7 +22,8 @@ void admit_others(int memory) noexcept;
 /// has created for a client, or that a process has opened itself, while some process has a descriptor or a
 /// mapping of it. Also calls restrict_to_owner(): a descriptor without access (O_PATH) is not detected, and
 /// another user could open the memory through it at any later time. Requires that the caller owns the memory
-/// or may become its owner (CAP_SETUID); otherwise returns false.
+/// or may become its owner (CAP_SETUID); otherwise returns false. Returns true if descriptors or memory run
+/// short, because the memory may then be open.
 bool is_open_elsewhere(int memory) noexcept;
 
 }  // namespace mpixrma::nam

@@ -245,7 +245,8 @@ void Spawner::on_message(Message& message) {
     if (head.contains("pid"))
       kill_adopted(static_cast<pid_t>(field<std::uint32_t>(head, "pid")), field<uid_t>(head, "uid"));
   } else if (op == "is_open") {
-    bool const is_open = !message.descriptors.empty() && is_open_elsewhere(message.descriptors.front().get());
+    // Without free descriptors here, the memory did not arrive.
+    bool const is_open = message.descriptors.empty() || is_open_elsewhere(message.descriptors.front().get());
     control_->post({{"open", is_open}});
   } else if (op == "listener") {
     for (FileDescriptor& each : message.descriptors) {

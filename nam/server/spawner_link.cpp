@@ -134,6 +134,7 @@ void SpawnerLink::kill(std::string const& grant, pid_t pid) {
 bool SpawnerLink::is_open_elsewhere(FileDescriptor const& memory) {
   std::vector<FileDescriptor> passed;
   passed.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0));
+  if (!passed.front()) return true;  // it may be open; a message with an invalid descriptor is never sent
   send({{"op", "is_open"}}, std::move(passed));
   return field<bool>(receive().head, "open");
 }

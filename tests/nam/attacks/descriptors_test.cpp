@@ -1,6 +1,8 @@
 /// Unsolicited descriptors from clients. Dropping the last reference to a TCP socket with SO_LINGER and
 /// unsent data would make the server wait.
 #include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -11,6 +13,7 @@
 #include "nam/process/sandbox.hpp"
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/descriptor_refusal.hpp"
+#include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
@@ -225,6 +228,31 @@ TEST_F(EarlyClients, UnaskedDescriptorDoesNotStallDataProcess) {
   ASSERT_TRUE(send_away(lingering, session.socket()));
   ASSERT_EQ(::kill(process, SIGCONT), 0);
   EXPECT_NO_THROW(make_persistent(grant, 100, 1));
+}
+
+/// Whether is_open_elsewhere() returns true in a process that calls `prepare` first.
+template <typename Prepare>
+bool seems_open_after(int memory, Prepare prepare) {
+  pid_t const child = ::fork();
+  if (child == 0) ::_exit(!prepare() ? 2 : is_open_elsewhere(memory) ? 1 : 0);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+  return WEXITSTATUS(status) == 1;
+}
+
+/// Memory that clients may still map is not given to others because this process has no descriptor left.
+TEST(Descriptors, ShortageOfDescriptorsDoesNotMakeMemoryUnused) {
+  FileDescriptor const memory(::memfd_create("memory", MFD_CLOEXEC));
+  ASSERT_TRUE(memory);
+  EXPECT_FALSE(seems_open_after(memory.get(), [] { return true; }));
+  EXPECT_TRUE(seems_open_after(memory.get(), [] {
+    rlimit const none{0, 0};
+    return ::setrlimit(RLIMIT_NOFILE, &none) == 0;
+  }));
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  restrict_to_owner(memory.get());
+  EXPECT_FALSE(seems_open_after(memory.get(), [] { return ::setuid(65534) == 0; })) << "without the rights";
 }
 
 }  // namespace
