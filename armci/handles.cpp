@@ -212,7 +212,13 @@ void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engin
   PendingOperation& kept = new_operation(handle, target.rank);
   kept.description = description_of(call, target, operation, Status::ok);
   operation.completion = &kept;
-  mpixrma::engine::Issued const issued = mpixrma::issue(target, operation);
+  mpixrma::engine::Issued issued;
+  try {
+    issued = mpixrma::issue(target, operation);
+  } catch (...) {
+    on_done(kept, Status::ok, 0);  // issued is nothing, and this call alone reports that
+    throw;
+  }
   if (mpixrma::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);
   check_operation(call, target, operation, issued.status);
 }
