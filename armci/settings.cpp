@@ -60,12 +60,13 @@ T choose(char const* name, std::span<Choice<T> const> choices, T otherwise) {
 }
 
 int number(char const* name) {
+  constexpr long largest = 1 << 30;
   char const* const given = std::getenv(name);
   if (given == nullptr) return 0;
   char* end = nullptr;
   long const value = std::strtol(given, &end, 10);
-  if (end == given || *end != '\0' || value < 0 || value > 1 << 30)
-    fail("ARMCI_Init", "%s is \"%s\", which is not a number from 0 on", name, given);
+  if (end == given || *end != '\0' || value < 0 || value > largest)
+    fail("ARMCI_Init", "%s is \"%s\", which is not a number from 0 to %ld", name, given, largest);
   return static_cast<int>(value);
 }
 
