@@ -18,7 +18,8 @@
  * Functions without an error code (void, and those that return a value) end the program through ARMCI_Error
  * with that line. A transfer that the target rejects after a blocking put or accumulate has returned, or
  * after a wait for a small one, is reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier,
- * ARMCI_Free or ARMCI_Finalize, with the process. A wait names the operation that failed.
+ * ARMCI_Free or ARMCI_Finalize, with the process. A wait names the operation that failed. A non-blocking
+ * transfer may fail in its call or later: the wait for it fails in either case.
  *
  * Threads. With MPI_THREAD_MULTIPLE, which ARMCI_Init_thread requests, threads may call ARMCI at the same
  * time, except ARMCI_Init, ARMCI_Finalize, ARMCI_Create_mutexes, ARMCI_Destroy_mutexes,
@@ -67,8 +68,8 @@ int ARMCI_Initialized(void);
 /** Ends ARMCI. Collective. The call that matches the first initialisation completes all operations, frees
  *  the mutexes of ARMCI_Create_mutexes and all remote memory, and finalizes MPI if ARMCI has initialised it;
  *  the other calls only decrement the count. Without ARMCI_Init it does nothing. (ARMCI 1.1, operations 1.)
- * @return 0; nonzero if operations of the caller have failed and no call has reported them. The library is
- *  finalized nevertheless. */
+ * @return 0; nonzero if operations of the caller have failed and no call that waits has reported them. The
+ *  library is finalized nevertheless. */
 int ARMCI_Finalize(void);
 
 /** Allocates remote memory, aligned for every type. Collective over all processes or the group; sizes may
