@@ -146,7 +146,7 @@ ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, FailureDe
   return endpoint;
 }
 
-Message& Transport::message() {
+Message& Transport::message(std::size_t payload_bytes) {
   std::unique_ptr<Message> message;
   if (free_.empty()) {
     message = std::make_unique<Message>();
@@ -158,6 +158,7 @@ Message& Transport::message() {
   message->payload_bytes_ = 0;
   message->payload_ = nullptr;
   message->sent = nullptr;
+  if (payload_bytes != 0) (void)message->payload(payload_bytes);
   return *message.release();  // recycle() frees it
 }
 

@@ -140,7 +140,8 @@ class Transport {
   /// Number of dropped encrypted messages, and of plaintext messages that should have been encrypted.
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
-  Message& message();
+  /// Returns a message with a payload of this size.
+  Message& message(std::size_t payload_bytes = 0);
   /// Sends the message, encrypted if the endpoint requires it, and releases it. On failure the connection is
   /// lost and the handler has been called.
   Status send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message);

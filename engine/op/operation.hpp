@@ -151,6 +151,8 @@ constexpr bool notifies(RmaOp const& operation) noexcept {
 }
 
 /// The state of an operation when issue() returned.
+/// A call that returns this does not throw once it has issued the operation: the completion may be on the
+/// stack of a caller that waits for it.
 struct Issued {
   Status status = Status::ok;  ///< failed: nothing was issued, `completion` will not be called
   bool complete = true;        ///< complete at the level asked for; `completion` will not be called

@@ -17,6 +17,7 @@ std::optional<Issued> OperationStreams::issue_out_of_band(Peer& peer, RmaOp cons
   if (!message.expects_data()) message.header.flags |= wire::flag_separate_reply;
   message.completes_when_executed = message.excluded_from_batch = true;
   message.completion = operation.completion;
+  out_of_band_.reserve(out_of_band_.size() + 1);  // nothing may fail once the operation is tracked
   Outstanding& entry = tracked_.remember(peer, message);
   tracked_.note_sent(entry);
   std::uint64_t const fragments = count_fragments(entry.operation.target, message.total, limits_for(message));

@@ -46,6 +46,7 @@ void OperationStreams::retry() {
   stalled.swap(stalled_);
   for (Peer* const peer : stalled) progress(*peer);
   std::vector<Rejected> waiting;
+  waiting.reserve(rejected_.size());  // `rejected_` takes them back without further memory
   waiting.swap(rejected_);
   for (auto const& [operation_id, pause] : waiting) {
     Outstanding* const entry = tracked_.find(operation_id);

@@ -1,6 +1,7 @@
 #include "engine/proto/operation_streams.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/origin/peer_state.hpp"
@@ -50,9 +51,9 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
 
   if (!atomic && may_be_untracked(peer, operation)) {
     if (has(op_flags, OpFlags::element_atomic)) header.flags |= element_flags(header.kind, op_flags);
+    stream.untracked.note(header.context, peer.newest() + 1);  // may lack memory: before a position is taken
     std::uint64_t const sequence = take_positions(peer, operation, op_flags, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
-    stream.untracked.note(header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
   // Counts on the normalised layout, from which the fragments are made.
@@ -128,10 +129,7 @@ void OperationStreams::advance(Peer& peer) {
     if (entry.lock == LockState::requested) return;
     while (!entry.sent_completely()) {
       if (!stream.may_send() || !may_start(entry)) return;
-      if (!entry.started() && !entry.stripe_lock.acquire()) {
-        stalled_.push_back(&peer);
-        return;
-      }
+      if (!entry.started() && !entry.stripe_lock.acquire()) return note_stalled(peer);
       if (entry.lock == LockState::needed) {
         entry.lock = LockState::requested;
         ++entry.next_sequence;
@@ -159,6 +157,14 @@ void OperationStreams::advance(Peer& peer) {
   }
 }
 
+void OperationStreams::note_stalled(Peer& peer) {
+  try {
+    stalled_.push_back(&peer);
+  } catch (std::bad_alloc const&) {
+    sender_.lose(peer);
+  }
+}
+
 /// An atomic operation of this process on itself holds the stripes of both sides from its first message on,
 /// and earlier messages may wait for these stripes. So its predecessors must be executed first. If it takes
 /// several messages, it must follow all earlier ones, because those that wait for the stripes occupy credit.
@@ -172,6 +178,17 @@ bool OperationStreams::may_start(Outstanding const& entry) const noexcept {
 
 Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& operation,
                                        Fragment const& fragment, std::uint64_t sequence, Outstanding* entry) {
+  try {
+    return try_send_fragment(peer, operation, fragment, sequence, entry);
+  } catch (std::bad_alloc const&) {
+    sender_.lose(peer);
+    return Status::transport;
+  }
+}
+
+Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& operation,
+                                           Fragment const& fragment, std::uint64_t sequence,
+                                           Outstanding* entry) {
   Layout const described = described_by(operation, fragment);
   wire::RequestHeader header = header_of(operation, fragment, described);
   header.sequence = sequence;
@@ -182,10 +199,10 @@ Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& opera
     if (operation.flushes_batch) sender_.send_batch(peer);
     return Status::ok;
   }
-  Message& message = sender_.message();
   bool const only_source = operation.has_data() && payload_bytes == fragment.bytes;
   bool const borrow = entry != nullptr && only_source && fragment.bytes >= borrow_bytes &&
                       operation.source_layout.is_contiguous() && !sender_.is_sealed(peer);
+  Message& message = sender_.message(borrow ? 0 : payload_bytes);
   if (borrow) {
     message.borrow(operation.source + fragment.offset, fragment.bytes);
     ++entry->sends_in_flight;
@@ -212,7 +229,11 @@ void OperationStreams::send_lock(Outstanding& entry) {
   // After all earlier messages of this stream: those that wait for the stripes would occupy credit.
   header.after = header.sequence - 1;
   header.notify = header.exposure = header.notify_exposure = 0;
-  (void)sender_.send(*entry.peer, header, sender_.message(), 0);
+  try {
+    (void)sender_.send(*entry.peer, header, sender_.message(), 0);
+  } catch (std::bad_alloc const&) {
+    sender_.lose(*entry.peer);
+  }
 }
 
 Outstanding& OperationStreams::queue_query(Peer& peer, KeyQuery const& question) {

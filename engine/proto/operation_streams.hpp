@@ -106,11 +106,15 @@ class OperationStreams {
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                       std::uint64_t messages);
   Outstanding& queue_query(Peer& peer, KeyQuery const& question);
+  void note_stalled(Peer& peer);
   void send_lock(Outstanding& entry);
   void send_again(Outstanding& entry);
   bool may_be_untracked(Peer& peer, MessageOperation const& operation) const;
+  /// Sends at a position that is taken: without memory, the connection is lost, as if UCX had failed.
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, Outstanding* entry);
+  Status try_send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
+                           std::uint64_t sequence, Outstanding* entry);
   bool may_start(Outstanding const& entry) const noexcept;
   FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
 

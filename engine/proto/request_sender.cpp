@@ -80,8 +80,8 @@ void RequestSender::begin_batch(Peer& peer, wire::RequestHeader const& header) {
   MessageStream& stream = peer.state().messages;
   if (stream.batch == nullptr) stream.batch = std::make_unique<RequestBatch>();
   open_batches_.reserve(open_batches_.size() + 1);
-  Message& message = transport_.message();
   std::size_t const bytes = batch_bytes_;
+  Message& message = transport_.message(bytes);
   stream.batch->records = {stream.session, {message.payload(bytes), bytes}};
   stream.batch->message = &message;
   stream.batch->first_sequence = header.sequence;
@@ -148,6 +148,10 @@ void RequestSender::send_abandoned_batches() {
     if (batch.deferred) batch.series.note_single();
   }
   send_deferred_batches();
+}
+
+void RequestSender::lose(Peer const& peer) {
+  connections_.lose(peer.process(), "no memory for a message to it");
 }
 
 void RequestSender::discard_batch(Peer& peer) noexcept {

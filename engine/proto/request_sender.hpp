@@ -21,7 +21,7 @@ class RequestSender {
       : transport_(transport), connections_(connections), batch_bytes_(batch_bytes) {}
 
   /// Returns a message to be filled and passed to send().
-  Message& message() { return transport_.message(); }
+  Message& message(std::size_t payload_bytes = 0) { return transport_.message(payload_bytes); }
   /// Sends the request, behind the batch if there is one.
   Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
 
@@ -57,6 +57,8 @@ class RequestSender {
   void permit_deferral(bool permitted) noexcept {
     deferral_permitted_.store(permitted, std::memory_order_relaxed);
   }
+  /// Gives up the connection: there is no memory for a message that has a position in the stream.
+  void lose(Peer const& peer);
   /// Drops the batch to a lost peer.
   void discard_batch(Peer& peer) noexcept;
   /// Whether there are unsent batches. Any thread; relaxed, because it only triggers a check.

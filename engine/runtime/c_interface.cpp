@@ -141,10 +141,4 @@ void mpix_engine_address(const mpix_engine_t* engine, const void** address, size
   *length = engine_of(engine).address().size();
 }
 
-int mpix_engine_progress(mpix_engine_t* engine) {
-  try {
-    return engine_of(engine).waits.progress();
-  } catch (std::bad_alloc const&) {  // the channel's agent retries
-    return 0;
-  }
-}
+int mpix_engine_progress(mpix_engine_t* engine) { return engine_of(engine).waits.progress(); }

@@ -117,13 +117,7 @@ void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
 using namespace mpixrma::engine;
 
 void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), void* context) {
-  Status waited = Status::out_of_memory;
-  while (waited == Status::out_of_memory) {
-    waited = static_cast<Status>(status_of([&] {
-      engine_of(engine).waits.until([&] { return done(context) != 0; });
-      return Status::ok;
-    }));
-  }
+  engine_of(engine).waits.until([&] { return done(context) != 0; });
 }
 
 mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process) {

@@ -66,30 +66,20 @@ class Channel final : public MessageHandler {
   UnannouncedTransfers unannounced_transfers;
   LostMemory lost_memory;
 
-  /// Handles all arrivals. With the lock held. Returns the number of events.
-  int progress() {
+  /// Handles all arrivals. With the lock held. Returns the number of events. A lack of memory is no error,
+  /// because the completion object of an issued operation may be on the caller's stack: the agent retries
+  /// what has failed.
+  int progress() noexcept {
     FaultScope const faults;  // for requests on memory that may be unmapped
     int const events = transport.progress();
-    // These requests are not counted as events, so they keep no thread awake.
-    if (executor.ring.has_news(ring())) executor.ring.take(ring());
-    if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
-    if (connections.has_losses()) handle_losses();
-    eviction.progress();
-    try {
-      // A message that these functions send to this process itself has arrived when they return.
-      do {
-        executor.progress_due();
-        message_protocol.progress_due();
-      } while (executor.replies.are_due());
-    } catch (std::bad_alloc const&) {
-      // The agent retries. No event announces the retry.
-      needs_polling_.store(true, std::memory_order_relaxed);
-      wake_();
-      throw;
-    }
-    // Requests to disconnect that have arrived with the handshake of their connection.
-    if (connections.has_disconnects()) eviction.progress();
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
+    try {
+      handle_arrivals();
+    } catch (std::bad_alloc const&) {
+      needs_polling_.store(true, std::memory_order_relaxed);  // no event announces the retry
+      wake_agent_if_needed();
+      return events;
+    }
     bool const unannounced = transport.unsent() != 0 || transport.has_turns_left() ||
                              connections.has_losses() || connections.has_disconnects() ||
                              executor.streams.has_blocked() || executor.unsent.has_waiting() ||
@@ -151,12 +141,8 @@ class Channel final : public MessageHandler {
   /// Called by a thread that has sent a message and does not wait: a message of this process to itself has
   /// arrived before the send returned, and no event announces that it must be answered. With the lock held.
   void answer_itself() noexcept {
-    try {
-      if (executor.replies.are_due()) progress();
-      wake_agent_if_needed();
-    } catch (std::bad_alloc const&) {
-      wake_();  // the agent retries
-    }
+    if (executor.replies.are_due()) progress();
+    wake_agent_if_needed();
   }
 
   /// Called by the agent: sends the deferred batches, unless a thread has called the library since the
@@ -245,6 +231,22 @@ class Channel final : public MessageHandler {
   bool agent_sleeps() const noexcept { return agent_sleeps_.load(std::memory_order_relaxed); }
 
  private:
+  /// The part of progress() behind the transport's.
+  void handle_arrivals() {
+    // These requests are not counted as events, so they keep no thread awake.
+    if (executor.ring.has_news(ring())) executor.ring.take(ring());
+    if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
+    if (connections.has_losses()) handle_losses();
+    eviction.progress();
+    // A message that these functions send to this process itself has arrived when they return.
+    do {
+      executor.progress_due();
+      message_protocol.progress_due();
+    } while (executor.replies.are_due());
+    // Requests to disconnect that have arrived with the handshake of their connection.
+    if (connections.has_disconnects()) eviction.progress();
+  }
+
   /// Sends the deferred batches once the oldest has been deferred for `progress_interval`. The first deferred
   /// batch also postpones the next call of progress().
   void send_overdue_batches(std::chrono::steady_clock::time_point now) {

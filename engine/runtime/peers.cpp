@@ -25,7 +25,7 @@ void EnginePeers::lose(std::uint64_t process) noexcept {
     // No event announces it to other threads.
     (void)channel.progress();
     channel.wake_agent_if_needed();
-  } catch (std::bad_alloc const&) {  // progress() has woken the agent, which retries
+  } catch (std::bad_alloc const&) {  // messages to the process find out
   }
 }
 

@@ -99,8 +99,12 @@ int Watches::complete_ended(std::vector<Any>& watches, Look look) {
   {
     std::lock_guard const held(lock_);
     for (Any& watch : watches) watch.due = watch.due || look(watch);
-    // Without memory here, the list keeps its due entries, and its order.
-    ready.reserve(static_cast<std::size_t>(std::ranges::count_if(watches, &Any::due)));
+    // Without memory here, the list keeps its due entries, and its order; the next check tries again.
+    try {
+      ready.reserve(static_cast<std::size_t>(std::ranges::count_if(watches, &Any::due)));
+    } catch (std::bad_alloc const&) {
+      return 0;
+    }
     std::ranges::copy_if(watches, std::back_inserter(ready), &Any::due);
     std::erase_if(watches, [](Any const& watch) { return watch.due; });
     waiting_.fetch_sub(ready.size(), std::memory_order_relaxed);

@@ -120,13 +120,7 @@ void Replies::SendQueue::forget(Origin const* origin, Transport& transport) noex
 /// Returns a message with a payload of this size: all memory of a reply is allocated before the reply counts
 /// as sent.
 Message& Replies::new_message(Origin const& origin, std::size_t payload_bytes) {
-  Message& message = transport_.message();
-  try {
-    if (payload_bytes != 0) (void)message.payload(payload_bytes);
-  } catch (...) {
-    transport_.discard(message);
-    throw;
-  }
+  Message& message = transport_.message(payload_bytes);
   if (origin.unsent != nullptr) message.charge(origin.unsent);
   return message;
 }

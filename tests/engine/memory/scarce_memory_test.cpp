@@ -1,4 +1,5 @@
-/// A target that runs out of memory while it answers: every operation is executed once and answered.
+/// Processes that run out of memory: every operation is executed once and answered, or completes with an
+/// error, and no call throws once its operation is issued.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,10 +40,10 @@ constexpr int operations = 64;
 constexpr int rounds = 5;
 
 /// Issues operations of three kinds before waiting for the first.
-void operate(Rank& rank, std::int64_t round) {
+void operate(Rank& rank, int target, std::int64_t round) {
   Engine& engine = rank.engine();
-  Peer& peer = rank.peer(1);
-  RemoteAddress const there = rank.published(1, 0);
+  Peer& peer = rank.peer(target);
+  RemoteAddress const there = rank.published(target, 0);
   std::array<std::int64_t, operations> values{};
   std::array<std::int64_t, operations> before{};
   std::array<std::int64_t, operations> got{};
@@ -66,13 +67,14 @@ void operate(Rank& rank, std::int64_t round) {
   for (std::size_t i = 0; i < operations; ++i) EXPECT_EQ(got[i], 2 * values[i]);
 }
 
+void by_messages(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  config.batch_bytes = message_bytes;
+}
+
 TEST(ScarceMemory, LosesNoReply) {
   constexpr int shortages = 5;
-  auto const by_messages = [](mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
-    config.batch_bytes = message_bytes;
-  };
-  test::run_job(2, by_messages, [=](Rank& rank) {
+  test::run_job(2, &by_messages, [=](Rank& rank) {
     std::vector<std::int64_t> memory(operations);
     rank.publish(0, memory.data());
     rank.barrier();
@@ -80,13 +82,61 @@ TEST(ScarceMemory, LosesNoReply) {
     for (int round = 0; round < rounds; ++round) {
       if (rank.rank() == 1) failures = shortages;
       rank.barrier();
-      if (rank.rank() == 0) operate(rank, round);
+      if (rank.rank() == 0) operate(rank, 1, round);
       rank.barrier();
       seen += shortages - failures.exchange(0);
     }
     if (rank.rank() == 1) {
       EXPECT_GT(seen, 0) << "memory never ran short";
     }
+  });
+}
+
+/// The origin lacks memory for answers to the other process, which it sends within its own calls.
+TEST(ScarceMemory, AnswersInterruptNoCallOfTheOrigin) {
+  test::run_job(2, &by_messages, [](Rank& rank) {
+    std::vector<std::int64_t> memory(operations);
+    std::vector<char> source(message_bytes * 3 / 4);  // not copied into a message
+    std::vector<char> sink(source.size());
+    rank.publish(0, memory.data());
+    rank.publish(1, sink.data());
+    rank.barrier();
+    if (rank.rank() == 1) {
+      for (int round = 0; round < rounds; ++round) operate(rank, 0, round);
+      rank.signal(2, 1);
+      rank.barrier();
+      return;
+    }
+    constexpr int shortages = 1000;
+    failures = shortages;
+    while (__atomic_load_n(rank.place(1, 2), __ATOMIC_ACQUIRE) == 0) {
+      RmaOp const put = contiguous(OpKind::put, source.data(), rank.published(1, 1), source.size());
+      ASSERT_NO_THROW(ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok));
+    }
+    EXPECT_LT(failures.exchange(0), shortages) << "memory never ran short";
+    rank.barrier();
+  });
+}
+
+/// The message needs a copy of the data. Its position in the stream is taken, so the connection is given up.
+TEST(ScarceMemory, OperationWithoutMemoryForItsMessageCompletesWithAnError) {
+  test::run_job(2, &by_messages, [](Rank& rank) {
+    std::vector<char> memory(2 * message_bytes);
+    rank.publish(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      RmaOp put = contiguous(OpKind::put, memory.data(), rank.published(1, 0), message_bytes);
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+      Dimension const every_second{message_bytes / 8, 16};
+      put.origin_layout = {8, {&every_second, 1}, {}};
+      failures = 1;
+      Status status = Status::ok;
+      ASSERT_NO_THROW(status = run(rank.engine(), rank.peer(1), put));
+      EXPECT_EQ(failures, 0);
+      EXPECT_EQ(status, Status::transport);
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::unreachable);
+    }
+    rank.barrier();
   });
 }
 
