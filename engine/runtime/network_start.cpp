@@ -17,9 +17,8 @@ bool EngineState::may_put_and_get() const {
   if (!may_use(MPIX_ENGINE_PATH_NETWORK) || !UcxContext::permits_several_threads()) return false;
   if (config.network_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
   if (config.network_hardware_expected != 0)
-    log.write(
-        LogLevel::error,
-        "network=always has no effect: UCX emulates put and get on this network; messages take their place");
+    log.write(LogLevel::error,
+              "network=warn: UCX emulates put and get on this network; messages take their place");
   return false;
 }
 

@@ -32,7 +32,7 @@ constexpr mpix_engine_parameter table[] = {
      "another host."},
     {"network", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
      "Use of UCX put and get for registered memory of other hosts: `auto` where the network does them in "
-     "hardware; `always`: as `auto`, but prints a warning if the hardware lacks it; `never`. `emulated`, for "
+     "hardware; `warn`: as `auto`, but prints a warning if the hardware lacks them; `never`. `emulated`, for "
      "tests: also where UCX emulates them; the target's process is killed if registered memory is unmapped "
      "or protected. All processes of a job must agree on whether UCX puts and gets, by this parameter and "
      "by `path`: UCX 1.13 ends a process that connects to one with other features."},
@@ -227,12 +227,12 @@ int set_paths(mpix_engine_config& config, std::string_view text, char* why, std:
 int set_network(mpix_engine_config& config, std::string_view word, char* why, std::size_t bytes) {
   if (word == "never") {
     config.paths &= ~static_cast<unsigned>(MPIX_ENGINE_PATH_NETWORK);
-  } else if (word == "always") {
+  } else if (word == "warn") {
     config.network_hardware_expected = 1;
   } else if (word == "emulated") {
     config.network_without_hardware = 1;
   } else if (word != "auto") {
-    return refuse(why, bytes, "network is \"%.*s\"; expected auto, always, never or emulated",
+    return refuse(why, bytes, "network is \"%.*s\"; expected auto, warn, never or emulated",
                   static_cast<int>(word.size()), word.data());
   }
   return 0;

@@ -27,17 +27,17 @@ std::uint64_t random_process() {
 
 RemoteKeys parse_remote_keys(std::string const& policy) {
   for (RemoteKeys const known :
-       {RemoteKeys::never, RemoteKeys::hardware, RemoteKeys::always, RemoteKeys::emulated}) {
+       {RemoteKeys::never, RemoteKeys::hardware, RemoteKeys::warn, RemoteKeys::emulated}) {
     if (policy == to_string(known)) return known;
   }
-  throw Error(ErrorCode::bad_request, "rdma is '" + policy + "'; expected never, auto, always or emulated");
+  throw Error(ErrorCode::bad_request, "rdma is '" + policy + "'; expected never, auto, warn or emulated");
 }
 
 char const* to_string(RemoteKeys policy) noexcept {
   switch (policy) {
     case RemoteKeys::never: return "never";
     case RemoteKeys::hardware: return "auto";
-    case RemoteKeys::always: return "always";
+    case RemoteKeys::warn: return "warn";
     case RemoteKeys::emulated: break;
   }
   return "emulated";
@@ -57,7 +57,7 @@ DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes, std
   config.paths = MPIX_ENGINE_PATH_MESSAGE;
   if (network.remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_NETWORK;
   config.network_without_hardware = network.remote_keys == RemoteKeys::emulated ? 1 : 0;
-  config.network_hardware_expected = network.remote_keys == RemoteKeys::always ? 1 : 0;
+  config.network_hardware_expected = network.remote_keys == RemoteKeys::warn ? 1 : 0;
   config.encrypt = network.encrypt ? 1 : 0;
   config.channels = 1;
   config.interfaces = interfaces_.c_str();

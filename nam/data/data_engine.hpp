@@ -15,9 +15,9 @@
 namespace mpixrma::nam {
 
 /// Whether clients are given keys of windows, with which UCX puts and gets without a check of exposures.
-/// `hardware`, `always`: if network hardware puts and gets, `always` with a line in the log if none does;
+/// `hardware`, `warn`: if network hardware puts and gets, `warn` with a line in the log if none does;
 /// `emulated`: also if UCX emulates it.
-enum class RemoteKeys { never, hardware, always, emulated };
+enum class RemoteKeys { never, hardware, warn, emulated };
 
 /// Parses the value of the option --rdma. Throws Error(bad_request).
 RemoteKeys parse_remote_keys(std::string const& policy);

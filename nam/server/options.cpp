@@ -90,9 +90,8 @@ void add_limits(CLI::App& app, Options& options, RawOptions& texts) {
       ->capture_default_str();
   app.add_option("--rdma", texts.remote_keys,
                  "Whether clients on other hosts put and get by UCX, past the server's checks: never, auto "
-                 "(where network hardware does it), always (likewise, with a line in the log where none "
-                 "does), or emulated "
-                 "(also where UCX emulates it, for tests)")
+                 "(where network hardware does it), warn (likewise, with a line in the log where none does), "
+                 "or emulated (also where UCX emulates it, for tests)")
       ->envname("MPIX_NAMD_RDMA")
       ->capture_default_str();
   app.add_flag("--encrypt", options.encrypt,

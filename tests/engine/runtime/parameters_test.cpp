@@ -94,7 +94,7 @@ TEST(Parameters, RefusalNamesParameterValueAndRange) {
   EXPECT_EQ(set("channels", "17").why, "channels is 17; expected 0 to 16");
   EXPECT_EQ(set("path", "direct,far").why,
             "path has \"far\", which is none of direct, cross_memory, network, ring, message, auto");
-  EXPECT_EQ(set("network", "maybe").why, "network is \"maybe\"; expected auto, always, never or emulated");
+  EXPECT_EQ(set("network", "maybe").why, "network is \"maybe\"; expected auto, warn, never or emulated");
 }
 
 TEST(Parameters, WordsSetPaths) {
@@ -105,8 +105,8 @@ TEST(Parameters, WordsSetPaths) {
   EXPECT_EQ(set("path", "ring").config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_RING));
   EXPECT_EQ(set("path", "auto").config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_ALL));
   EXPECT_EQ(set("network", "never").config.paths & MPIX_ENGINE_PATH_NETWORK, 0U);
-  EXPECT_EQ(set("network", "always").config.network_without_hardware, 0);
-  EXPECT_EQ(set("network", "always").config.network_hardware_expected, 1);
+  EXPECT_EQ(set("network", "warn").config.network_without_hardware, 0);
+  EXPECT_EQ(set("network", "warn").config.network_hardware_expected, 1);
   EXPECT_EQ(set("network", "emulated").config.network_without_hardware, 1);
   EXPECT_STREQ(set("agent_cores", "0,2-3").config.agent_cores, "0,2-3");
   EXPECT_STREQ(set("trace", "/tmp/trace").config.trace, "/tmp/trace");
