@@ -33,7 +33,7 @@ static int component_finalize(void)
 static int component_query(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
 {
-    ompi_osc_mpix_report_query();
+    ompi_osc_mpix_count_query();
     const int priority = ompi_osc_mpix_agreed_priority(comm, info, flavor);
     return priority >= 0 ? priority : OMPI_ERR_NOT_SUPPORTED;
 }

@@ -47,7 +47,7 @@ static const struct mpix_host_ops host_ops = {
     .window_persist = ompi_osc_mpix_window_persist,
     .window_set_counters = ompi_osc_mpix_window_set_counters,
     .window_counter = ompi_osc_mpix_window_counter,
-    .window_show_counter_bounds = ompi_osc_mpix_window_show_counter_bounds,
+    .window_add_counter_attributes = ompi_osc_mpix_window_add_counter_attributes,
     .window_num_counters = ompi_osc_mpix_window_num_counters,
     .window_notified = ompi_osc_mpix_window_notified,
     .window_flush = ompi_osc_mpix_window_flush,
@@ -136,7 +136,7 @@ int ompi_osc_mpix_engine_open(void)
 void ompi_osc_mpix_engine_close(void)
 {
     mpix_engine_t *engine = mpix_host_engine();
-    ompi_osc_mpix_report(engine);
+    ompi_osc_mpix_write_report(engine);
     if (!ompi_osc_mpix_engine_runs()) {
         return;
     }

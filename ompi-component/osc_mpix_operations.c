@@ -46,9 +46,9 @@ int ompi_osc_mpix_raccumulate(const void *origin, int origin_count, ompi_datatyp
                               ptrdiff_t disp, int count, ompi_datatype_t *type, struct ompi_op_t *op,
                               ompi_win_t *win, ompi_request_t **request)
 {
-    return mpix_window_raccumulate(ompi_osc_mpix_window(win),
-                                   &(buffer_t){(void *) origin, origin_count, origin_type}, NULL,
-                                   &(place_t){rank, disp, count, type}, op, request);
+    return mpix_window_update(ompi_osc_mpix_window(win),
+                              &(buffer_t){(void *) origin, origin_count, origin_type}, NULL,
+                              &(place_t){rank, disp, count, type}, op, request);
 }
 
 int ompi_osc_mpix_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_type,
@@ -56,7 +56,7 @@ int ompi_osc_mpix_get_accumulate(const void *origin, int origin_count, ompi_data
                                  ptrdiff_t disp, int count, ompi_datatype_t *type, struct ompi_op_t *op,
                                  ompi_win_t *win)
 {
-    return mpix_window_raccumulate(
+    return mpix_window_update(
         ompi_osc_mpix_window(win), &(buffer_t){(void *) origin, origin_count, origin_type},
         &(buffer_t){result, result_count, result_type}, &(place_t){rank, disp, count, type}, op, NULL);
 }
@@ -66,7 +66,7 @@ int ompi_osc_mpix_rget_accumulate(const void *origin, int origin_count, ompi_dat
                                   ptrdiff_t disp, int count, ompi_datatype_t *type, struct ompi_op_t *op,
                                   ompi_win_t *win, ompi_request_t **request)
 {
-    return mpix_window_raccumulate(
+    return mpix_window_update(
         ompi_osc_mpix_window(win), &(buffer_t){(void *) origin, origin_count, origin_type},
         &(buffer_t){result, result_count, result_type}, &(place_t){rank, disp, count, type}, op, request);
 }

@@ -12,19 +12,19 @@
 
 static atomic_int asked_for, made;
 
-void ompi_osc_mpix_report_query(void)
+void ompi_osc_mpix_count_query(void)
 {
     atomic_fetch_add_explicit(&asked_for, 1, memory_order_relaxed);
 }
 
-void ompi_osc_mpix_report_window(void)
+void ompi_osc_mpix_count_window(void)
 {
     atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
 }
 
-/* Called before the engine is destroyed; `engine` is NULL if none was opened. Writes a line of words and numbers
- * in the order in which `mpix-rma check` reads them. */
-void ompi_osc_mpix_report(mpix_engine_t *engine)
+/* Called before the engine is destroyed; `engine` is NULL if none was opened. Writes a line of words and
+ * numbers in the order in which `mpix-rma check` reads them. */
+void ompi_osc_mpix_write_report(mpix_engine_t *engine)
 {
     const char *directory = getenv("MPIX_RMA_CHECK");
     if (NULL == directory || '\0' == *directory) {

@@ -287,7 +287,7 @@ int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int dis
         free(module);
         return ret;
     }
-    ompi_osc_mpix_report_window();
+    ompi_osc_mpix_count_window();
     module->super = functions;
     win->w_osc_module = &module->super;
     if (MPI_WIN_FLAVOR_CREATE != flavor && MPI_WIN_FLAVOR_DYNAMIC != flavor) {
@@ -295,6 +295,6 @@ int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int dis
     }
     *model = MPI_WIN_UNIFIED;
     show_hints(win, module->window);
-    ompi_osc_mpix_show_counter_bounds(win);
+    ompi_osc_mpix_set_counter_attributes(win);
     return OMPI_SUCCESS;
 }

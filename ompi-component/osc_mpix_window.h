@@ -25,13 +25,14 @@ static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
 /* NULL if the window belongs to another component. */
 mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle);
 
-/* Sets the attributes of counter limits if ompi_osc_mpix_window_show_counter_bounds() has been called. */
-void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win);
+/* Sets the window's attributes for the limits of counters, once
+ * ompi_osc_mpix_window_add_counter_attributes() has been called. */
+void ompi_osc_mpix_set_counter_attributes(ompi_win_t *win);
 
 /* osc_mpix_window_extensions.c: mpix_host_ops. */
 int ompi_osc_mpix_window_targets(mpix_handle_t window);
 int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num);
-void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int max_key, int value_key);
+void ompi_osc_mpix_window_add_counter_attributes(int suggested_key, int max_key, int value_key);
 uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index);
 int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int rank, int *num);
 int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_notified *operation,
@@ -72,8 +73,8 @@ int ompi_osc_mpix_compare_and_swap(const void *origin, const void *compare, void
 
 /* For `mpix-rma check`: count Open MPI's queries of the component and the windows that the component has
  * created, and write both counts to a report before the engine ends. */
-void ompi_osc_mpix_report_query(void);
-void ompi_osc_mpix_report_window(void);
-void ompi_osc_mpix_report(mpix_engine_t *engine);
+void ompi_osc_mpix_count_query(void);
+void ompi_osc_mpix_count_window(void);
+void ompi_osc_mpix_write_report(mpix_engine_t *engine);
 
 #endif

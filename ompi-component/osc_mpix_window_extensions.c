@@ -29,12 +29,12 @@ int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num)
 }
 
 /* Keys of the attributes for the limits of counters, once requested. */
-static int bounds_keys[3];
-static bool bounds_are_shown;
+static int counter_attribute_keys[3];
+static bool counter_attributes_are_added;
 
-void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win)
+void ompi_osc_mpix_set_counter_attributes(ompi_win_t *win)
 {
-    if (!bounds_are_shown) {
+    if (!counter_attributes_are_added) {
         return;
     }
     static MPI_Count largest = INT64_MAX;
@@ -44,21 +44,21 @@ void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win)
     void *const values[3] = {&module->suggested_counters, &module->max_counters,
                              0 != module->max_counters ? &largest : &none};
     for (int i = 0; i < 3; ++i) {
-        (void) PMPI_Win_set_attr(win, bounds_keys[i], values[i]);
+        (void) PMPI_Win_set_attr(win, counter_attribute_keys[i], values[i]);
     }
 }
 
-void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int max_key, int value_key)
+void ompi_osc_mpix_window_add_counter_attributes(int suggested_key, int max_key, int value_key)
 {
-    bounds_keys[0] = suggested_key;
-    bounds_keys[1] = max_key;
-    bounds_keys[2] = value_key;
-    bounds_are_shown = true;
+    counter_attribute_keys[0] = suggested_key;
+    counter_attribute_keys[1] = max_key;
+    counter_attribute_keys[2] = value_key;
+    counter_attributes_are_added = true;
     const int size = opal_pointer_array_get_size(&ompi_mpi_windows);
     for (int i = 0; i < size; ++i) {
         ompi_win_t *win = opal_pointer_array_get_item(&ompi_mpi_windows, i);
         if (NULL != ompi_osc_mpix_own_window((mpix_handle_t) win)) {
-            ompi_osc_mpix_show_counter_bounds(win);
+            ompi_osc_mpix_set_counter_attributes(win);
         }
     }
 }

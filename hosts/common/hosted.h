@@ -62,13 +62,12 @@ struct mpix_host_failure {
   /** Returns the error code when the MPI library sees the completion. Not called for a request that was freed
    * before. */
   int (*code)(void* context);
-  /** Called at the end of the request. `asked` is 0 if the application freed the request without asking for
-   * the error. */
-  void (*end)(void* context, int asked);
+  /** Called at the end of the request. `reported` is 0 if the application freed the request before MPI
+   * reported the error. */
+  void (*end)(void* context, int reported);
 };
 
-/** Services for the MPIX_RMA front end. Every function may be called from any thread unless stated otherwise.
- */
+/** Services for libmpix_rma. Every function may be called from any thread unless stated otherwise. */
 struct mpix_host_ops {
   size_t size; /**< sizeof(struct mpix_host_ops) of the host's build */
 
@@ -148,8 +147,8 @@ struct mpix_host_ops {
    * Return MPI error classes; MPI_ERR_WIN if the window does not belong to the host. */
 
   /** Collective: replaces the counters of this process by `num` new ones. Errors keep the old counters:
-   * MPI_ERR_RMA_SYNC if an access epoch is open, MPI_ERR_ARG if `num` is below the present number or above the
-   * maximum. */
+   * MPI_ERR_RMA_SYNC if an access epoch is open, MPI_ERR_ARG if `num` is below the present number or above
+   * the maximum. */
   int (*window_set_counters)(mpix_handle_t window, int num);
   /** NULL if this process has no counter with the index, or the window does not belong to the host. */
   uint64_t* (*window_counter)(mpix_handle_t window, int index);
@@ -161,7 +160,7 @@ struct mpix_host_ops {
   /** Adds attributes with these keys to all present and future windows of the host: addresses of two ints,
    * the suggested and the maximum number of counters of a process, and the address of an MPI_Count, the
    * maximum value of a counter. Called once. */
-  void (*window_show_counter_bounds)(int suggested_key, int max_key, int value_key);
+  void (*window_add_counter_attributes)(int suggested_key, int max_key, int value_key);
 
   /** Returns an MPI error class; MPI_ERR_WIN if the window does not belong to the host. Kinds of calls
    * without a request ignore `request`. */

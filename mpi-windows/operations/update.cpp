@@ -340,9 +340,9 @@ int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datat
   return accumulate_slow_path(origin, origin_count, origin_type, rank, disp, count, type, operation, window);
 }
 
-int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
-                            const struct mpix_window_buffer* result, const struct mpix_window_place* target,
-                            MPI_Op op, MPI_Request* request) {
+int mpix_window_update(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                       const struct mpix_window_buffer* result, const struct mpix_window_place* target,
+                       MPI_Op op, MPI_Request* request) {
   return update(window, {operation_of(op), origin, nullptr, result, target}, request);
 }
 

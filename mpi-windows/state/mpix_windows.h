@@ -138,16 +138,17 @@ struct mpix_window_place {
   MPI_Datatype type;
 };
 
-/** The forms with a request, for passive targets only. */
+/* ---- The forms with a request (passive targets only), and MPI_Get_accumulate ---- */
+
 int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* origin,
                      const struct mpix_window_place* target, MPI_Request* request);
 int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* origin,
                      const struct mpix_window_place* target, MPI_Request* request);
 /** MPI_Raccumulate. If `result` is not NULL: MPI_Rget_accumulate, or MPI_Get_accumulate if `request` is
  * NULL. */
-int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
-                            const struct mpix_window_buffer* result, const struct mpix_window_place* target,
-                            MPI_Op op, MPI_Request* request);
+int mpix_window_update(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                       const struct mpix_window_buffer* result, const struct mpix_window_place* target,
+                       MPI_Op op, MPI_Request* request);
 
 /* ---- Notification ---- */
 

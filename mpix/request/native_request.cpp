@@ -34,11 +34,11 @@ engine::LateError late_error_of(NativeCompletion const& failed) noexcept {
   return error;
 }
 
-/// Returns the completion object to its pool. If no call has asked for the failure, keeps the failure for the
-/// next completion call on the communicator, if the request has a communicator.
-void end_failed(void* context, int asked) noexcept {
+/// Returns the completion object to its pool. If MPI has not reported the failure, keeps it for the next
+/// completion call on the communicator, if the request has a communicator.
+void end_failed(void* context, int reported) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
-  if (asked == 0 && native->context != NativeCompletion::no_communicator)
+  if (reported == 0 && native->context != NativeCompletion::no_communicator)
     native->communicator->keep_failure(native->context, late_error_of(*native));
   native_pool.give_back(native);
 }

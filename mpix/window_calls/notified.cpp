@@ -128,8 +128,8 @@ NotificationKeys const& notification_keys() {
   std::call_once(once, [] {
     for (int* const key : {&made.suggested, &made.most, &made.value})
       PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, key, nullptr);
-    if (host().window_show_counter_bounds != nullptr)
-      host().window_show_counter_bounds(made.suggested, made.most, made.value);
+    if (host().window_add_counter_attributes != nullptr)
+      host().window_add_counter_attributes(made.suggested, made.most, made.value);
   });
   return made;
 }
