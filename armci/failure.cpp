@@ -40,7 +40,7 @@ struct Head {
   char text[128];
 };
 
-std::string reason_of(FailedOperation const& operation) {
+std::string reason_of(OperationDescription const& operation) {
   if (operation.bytes == 0) return to_string(operation.status);
   return mpixrma::engine_of_process().peer_memory.reason(
       operation.peer, operation.status,
@@ -66,11 +66,11 @@ void fail_at(char const* call, int process, void const* remote, char const* form
   throw failure;
 }
 
-void fail_operation(FailedOperation const& operation) {
+void fail_operation(OperationDescription const& operation) {
   fail_at(operation.call, operation.process, operation.remote, "%s", reason_of(operation).c_str());
 }
 
-void check_after_wait(char const* call, FailedOperation const& operation) {
+void check_after_wait(char const* call, OperationDescription const& operation) {
   if (!mpixrma::engine::failed(operation.status)) return;
   Head const head(operation.call, operation.process, operation.remote);
   fail(call, "%s: %s", head.text, reason_of(operation).c_str());
@@ -82,7 +82,7 @@ void check_late_failure(char const* call, mpixrma::LateFailure const& late) {
   char const* const kind = mpixrma::engine::name_of(late.error.kind);
   if (!mpixrma::engine::failed(status)) return;
   if (memory.bytes == 0) fail(call, "%s to process %d failed: %s", kind, late.rank, to_string(status));
-  FailedOperation const operation{
+  OperationDescription const operation{
       call,         late.rank,        reinterpret_cast<void const*>(memory.address), status, memory.bytes,
       late.process, memory.contiguous};
   fail(call, "%s of %zu bytes at %p of process %d failed: %s", kind, operation.bytes, operation.remote,

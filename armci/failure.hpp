@@ -28,7 +28,7 @@ struct Failure {
     __attribute__((format(printf, 4, 5), cold));
 
 /// The description of an operation in its error text.
-struct FailedOperation {
+struct OperationDescription {
   char const* call = nullptr;
   int process = -1;
   void const* remote = nullptr;
@@ -39,15 +39,15 @@ struct FailedOperation {
 };
 
 /// Throws a Failure that describes the operation.
-[[noreturn]] void fail_operation(FailedOperation const& operation) __attribute__((cold));
+[[noreturn]] void fail_operation(OperationDescription const& operation) __attribute__((cold));
 /// Throws a Failure if the call's own operation has the error `status`.
 inline void check(char const* call, int process, void const* remote, mpixrma::engine::Status status) {
   if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation({call, process, remote, status});
 }
-inline FailedOperation description_of(char const* call, mpixrma::Target const& target,
-                                      mpixrma::engine::RmaOp const& operation,
-                                      mpixrma::engine::Status status) {
+inline OperationDescription description_of(char const* call, mpixrma::Target const& target,
+                                           mpixrma::engine::RmaOp const& operation,
+                                           mpixrma::engine::Status status) {
   return {call,
           target.rank,
           reinterpret_cast<void const*>(operation.target),
@@ -61,15 +61,15 @@ inline void check_operation(char const* call, mpixrma::Target const& target,
   if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation(description_of(call, target, operation, status));
 }
-/// Throws a Failure for a failed operation that `call` has waited for.
-void check_after_wait(char const* call, FailedOperation const& operation);
-/// Throws a Failure for an operation whose call had returned before the target rejected it.
+/// Throws a Failure if the operation, for which `call` has waited, failed.
+void check_after_wait(char const* call, OperationDescription const& operation);
+/// Throws a Failure if an operation failed whose call had returned before the target rejected it.
 void check_late_failure(char const* call, mpixrma::LateFailure const& late);
 
 /// Throws a Failure if an MPI function returned an error code; ARMCI's communicators return errors.
 void check_mpi(char const* call, int code);
 
-/// Returns the exception being handled as a Failure, std::bad_alloc included. Call it in a catch block.
+/// Converts the exception that is being handled, of any type, to a Failure. Call it in a catch block.
 Failure failure_of_exception() noexcept __attribute__((cold));
 
 /// Sets the rank that begins each line on stderr. A negative rank, as before ARMCI_Init, prints no prefix.

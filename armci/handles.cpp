@@ -168,25 +168,25 @@ class WaiterForAll {
 };
 
 /// Waits for the operations and returns the first failure, if any.
-FailedOperation finish(Pending& pending) {
+OperationDescription finish(Pending& pending) {
   mpixrma::engine_of_process().waits.until([&] { return is_complete(pending); });
   std::lock_guard const held(tables_lock);  // several threads may wait for the same operations
   return std::exchange(pending.failed, {});
 }
 
 /// Waits for the operations of all processes and returns the first failure, if any.
-FailedOperation finish(PendingList const& all) {
-  FailedOperation first;
+OperationDescription finish(PendingList const& all) {
+  OperationDescription first;
   for (Pending* const pending : all) {
-    FailedOperation const failed = finish(*pending);
+    OperationDescription const failed = finish(*pending);
     if (!mpixrma::engine::failed(first.status)) first = failed;
   }
   return first;
 }
 
 /// Waits for the operations of a handle and empties the handle.
-FailedOperation finish(Waiter& waiter) {
-  FailedOperation const failed = finish(*waiter.pending());
+OperationDescription finish(Waiter& waiter) {
+  OperationDescription const failed = finish(*waiter.pending());
   waiter.empty_handle();
   return failed;
 }

@@ -12,13 +12,13 @@ struct Pending {
   int handle = 0;   ///< number in the handle that refers to it; 0 if there is none
   int waiters = 0;  ///< threads that test or wait for them by a handle, or for all handles
   std::atomic<int> count{0};
-  FailedOperation failed;  ///< first failure, if any; taken by a wait once `count` is 0
+  OperationDescription failed;  ///< first failure, if any; taken by a wait once `count` is 0
 };
 
 /// An operation that was not complete when its call returned. Returns itself to the pool.
 struct PendingOperation : mpixrma::engine::Completion {
   Pending* pending = nullptr;
-  FailedOperation description;  ///< of the operation, for the error text
+  OperationDescription description;  ///< of the operation, for the error text
 };
 
 /// Returns the part of a handle that the library uses: the first int of an armci_hdl_t, or the whole of a

@@ -129,7 +129,7 @@ int PARMCI_Finalize(void) {
   steps.run([] { wait_for_all("ARMCI_Finalize"); });
   steps.run([] { complete_everywhere("ARMCI_Finalize"); });
   world.barrier.wait();
-  destroy_all_mutexes();
+  destroy_global_mutexes();
   free_all_memory();
   int const code = return_code_of([&] {
     steps.check();

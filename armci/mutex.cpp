@@ -147,7 +147,8 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
   check(call, found.target.rank, nullptr, status);
 }
 
-/// The next holder sees all updates that this process made, while it held the mutex, at the mutex's process.
+/// The next holder sees all updates of the memory of the mutex's process that this process made while it held
+/// the mutex.
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
   // Any thread of the process that locked an ARMCI mutex may unlock it.
@@ -158,7 +159,7 @@ void unlock(char const* call, MutexSet& set, int mutex, int process) {
 
 }  // namespace
 
-void destroy_all_mutexes() {
+void destroy_global_mutexes() {
   if (global_set != nullptr) (void)destroy("ARMCI_Finalize", std::exchange(global_set, nullptr));
 }
 

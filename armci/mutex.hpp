@@ -3,6 +3,6 @@
 
 namespace armci {
 
-void destroy_all_mutexes();
+void destroy_global_mutexes();
 
 }  // namespace armci

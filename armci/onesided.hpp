@@ -16,9 +16,9 @@ using mpixrma::engine::Layout;
 
 enum class Direction { put, get, accumulate };
 
-/// The engine's RMA operation for put and get.
+/// The engine's OpKind of a put and of a get. That of an accumulate is OpKind::update.
 template <Direction direction>
-inline constexpr auto moved =
+inline constexpr auto op_kind =
     direction == Direction::put ? mpixrma::engine::OpKind::put : mpixrma::engine::OpKind::get;
 
 /// Whether a call returns on completion or leaves the operation to a handle.
@@ -82,7 +82,7 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   if constexpr (direction == armci::Direction::accumulate) {
     describe_accumulate(call, process, remote, scaled, operation);
   } else {
-    operation.kind = moved<direction>;
+    operation.kind = op_kind<direction>;
   }
   if (mpixrma::try_direct(target, operation)) return;
   run(call, target, operation, mode);
@@ -140,7 +140,7 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
     mpixrma::Target* const target = known_target(process);
     auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
     bool const done =
-        target != nullptr && mpixrma::try_direct_inline<moved<direction>>(*target, local, address, bytes);
+        target != nullptr && mpixrma::try_direct_inline<op_kind<direction>>(*target, local, address, bytes);
     if constexpr (direction == Direction::get) mpixrma::engine::order_after_load();
     return done;
   }
@@ -160,7 +160,7 @@ template <Direction direction, typename Mode>
   if constexpr (direction != Direction::accumulate) {
     auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
     mpixrma::engine::order_before_store(direction == Direction::put);
-    if (mpixrma::try_direct<moved<direction>>(target, local, address, size)) {
+    if (mpixrma::try_direct<op_kind<direction>>(target, local, address, size)) {
       mpixrma::engine::order_after_load(direction == Direction::get);
       return 0;
     }
@@ -180,7 +180,7 @@ template <Direction direction, typename Mode>
   auto const size = static_cast<std::size_t>(bytes);
   if (is_possible && record_if<direction>(recorder, *target, size, [&] {
         mpixrma::engine::order_before_store(direction == Direction::put);
-        bool const done = mpixrma::try_direct<moved<direction>, mpixrma::Lookup::traced>(
+        bool const done = mpixrma::try_direct<op_kind<direction>, mpixrma::Lookup::traced>(
             *target, local, reinterpret_cast<mpixrma::RemoteAddress>(remote), size);
         mpixrma::engine::order_after_load(direction == Direction::get);
         return done;

@@ -117,7 +117,7 @@ int move_segments(char const* call, void* const* local, void* const* remote, arm
   } else {
     std::size_t last = 1;
     for (; done < count && last != 0; done += last)
-      last = mpixrma::try_direct_list<armci::moved<direction>>(
+      last = mpixrma::try_direct_list<armci::op_kind<direction>>(
           target, {local + done, remote + done, count - done, bytes});
   }
   return static_cast<int>(done);

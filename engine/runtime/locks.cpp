@@ -73,7 +73,7 @@ bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) 
 Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return Issued::ended(Status::bad_argument);
-  if (!request.beside_stream) finish_pending();
+  if (!request.skips_pending) finish_pending();
   if (peer.has_lost_messages()) return Issued::ended(Status::unreachable);
   if (SharedLock* const word = this->word(peer, request.lock)) {
     Holder const holder = holder_here(state_, request.owner);

@@ -48,7 +48,7 @@ class MPIX_ENGINE_API EngineLocks {
   /// now.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                           LockSend send);
-  /// Waits for the pending in-stream lock, if any. acquire() (except with LockRequest::beside_stream) and
+  /// Waits for the pending in-stream lock, if any. acquire() (except with LockRequest::skips_pending) and
   /// acquire_in_stream() do so first, and callers that acquire locks by word() should do so too: a process
   /// requests locks one after the other, in the order of its calls.
   void finish_pending() {

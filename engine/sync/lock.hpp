@@ -38,7 +38,7 @@ struct LockRequest {
   bool attempt = false;              ///< return Status::busy instead of waiting in the queue
   Completion* completion = nullptr;  ///< not null
   bool overtakes = false;      ///< shared, not an attempt: passes exclusive requests not earlier than `time`
-  bool beside_stream = false;  ///< does not wait for an earlier request that is in a stream
+  bool skips_pending = false;  ///< acquire() does not wait for an earlier request that is in a stream
   LockTime time = 0;           ///< no exclusive request that waits for the process's locks is earlier
 };
 

@@ -34,7 +34,7 @@ int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, e
 int request_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send,
                  Awaited* awaited) {
   TargetQueue& queue = queue_of(target);
-  queue.request = {.lock = target.lock_id, .mode = mode, .owner = lock_owner, .beside_stream = true};
+  queue.request = {.lock = target.lock_id, .mode = mode, .owner = lock_owner, .skips_pending = true};
   queue.refused = engine::Status::ok;
   queue.refusal = MPI_SUCCESS;
   if (window.nam != nullptr) {

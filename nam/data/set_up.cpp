@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t max_message_bytes = 128u << 20;  ///< of all sessions, at a time
 /// The system searches all locks of a grant for each request: a fraction of a millisecond.
 constexpr std::uint64_t max_locks = 16384;
-constexpr std::uint64_t largest_other_file = 64u << 20;
+constexpr std::uint64_t file_size_margin = 64u << 20;
 constexpr std::chrono::milliseconds reservation_pause{1};
 
 }  // namespace
@@ -38,7 +38,7 @@ void DataProcess::set_up(Message& message) {
   remote_.network = {field<std::string>(head, "interfaces"),
                      parse_remote_keys(field<std::string>(head, "rdma")), field<bool>(head, "encrypt")};
   try {
-    // Must come first: the process that listens there is the only one that uses the memory.
+    // Must come first: only the process that listens at the adoption socket uses the memory.
     if (message.descriptors.empty()) throw Error(ErrorCode::malformed, "a grant without a socket");
     adoption_.socket = std::move(message.descriptors.back());
     message.descriptors.pop_back();
@@ -48,8 +48,8 @@ void DataProcess::set_up(Message& message) {
       memory_.storage->keep_pages();
       reservation_.is_active = memory_.storage->is_fresh();
     }
-    // Memory and storage file exist now: this process makes no larger files.
-    limit_file_size(storage_file_bytes(memory_.storage->bytes()) + largest_other_file);
+    // Memory and storage file exist now. No file may exceed the storage file by more than this margin.
+    limit_file_size(storage_file_bytes(memory_.storage->bytes()) + file_size_margin);
   } catch (Error const& error) {
     return refuse_grant(error);
   }

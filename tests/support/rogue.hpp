@@ -101,8 +101,8 @@ class Rogue {
     while (!pending_.empty() && is_done(pending_.front().request)) pending_.pop_front();
   }
 
-  /// Puts `value` to `address` by UCX, and drives the worker for the time `longest`.
-  void put(std::uint64_t address, std::uint64_t value, std::chrono::milliseconds longest) {
+  /// Puts `value` to `address` by UCX, and drives the worker for the time `duration`.
+  void put(std::uint64_t address, std::uint64_t value, std::chrono::milliseconds duration) {
     ucp_mem_map_params_t map{};
     map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
     map.address = &put_value_;
@@ -118,7 +118,7 @@ class Rogue {
     ucp_request_param_t param{};
     ucs_status_ptr_t const request =
         ucp_put_nbx(endpoint_, &put_value_, sizeof put_value_, address, key, &param);
-    auto const end = std::chrono::steady_clock::now() + longest;
+    auto const end = std::chrono::steady_clock::now() + duration;
     while (std::chrono::steady_clock::now() < end) ucp_worker_progress(worker_);
     (void)is_done(request);
     unanswered_ = true;
