@@ -18,7 +18,7 @@ class AccessModes {
  public:
   /// Collective over the communicator of the allocation whose local base is `base` (nullptr if empty);
   /// `allocated` tells whether an allocation begins there. Every process throws a Failure if the arguments
-  /// of one are wrong, and a process whose earlier operation has failed.
+  /// of one are wrong. A process whose earlier operation has failed throws as well, after the mode is set.
   void set(int mode, void* base, bool allocated, MPI_Comm comm);
   /// Returns the mode of the memory at `address` of `process`.
   int get(int process, mpixrma::RemoteAddress address) const;

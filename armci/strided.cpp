@@ -144,7 +144,8 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
     Layout const& rows = there.layout();
     if (!are_nested(rows.block, rows.dims) && !are_nested_in_some_order(rows)) [[unlikely]] {
       Lists const lists = lists_of(local, here, remote, there);
-      // One operation may read all rows of the target before it writes any, so it updates no byte twice.
+      // One operation may read all rows of the target before it writes any, so it must not update a byte
+      // twice.
       transfer_lists<direction>(call, lists, overlap(lists.remote) ? 1 : lists.remote.size(), process, scaled,
                                 mode);
       return 0;

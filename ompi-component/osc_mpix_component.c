@@ -4,7 +4,7 @@
 
 /* Called in MPI_Init before the processes exchange their connection data. If the engine of this process
  * cannot start, the component stays nevertheless: Open MPI would drop it at this process alone, and the
- * creation of windows would wait elsewhere for the agreement on its use. The front end reports the reason. */
+ * creation of windows would wait elsewhere for the agreement on its use. libmpix_rma reports the reason. */
 static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
 {
     if (mpix_host_is_public()) {

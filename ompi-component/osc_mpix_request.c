@@ -31,8 +31,8 @@ typedef struct osc_mpix_request_t {
     void *failure_context;
     bool reported; /* the failure was reported to the application */
     atomic_int references;        /* one of the engine until completion, one of the user until free */
-    void (*freed)(mpix_handle_t); /* persistent requests: the front end's hook */
-    void (*when_freed)(uint64_t); /* others: likewise, or NULL */
+    void (*freed)(mpix_handle_t); /* persistent requests: hook of libmpix_rma */
+    void (*when_freed)(uint64_t); /* others: called if freed before completion; or NULL */
     uint64_t freed_argument;
     ompi_communicator_t *held;    /* its error handler gets errors, even after the user has freed it */
 } osc_mpix_request_t;

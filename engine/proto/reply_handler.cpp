@@ -112,8 +112,8 @@ void ReplyHandler::take_segment_reply(Outstanding& entry, std::span<std::byte co
   if (learn_) learn_(*entry.peer, answer, payload.subspan(sizeof answer));
 }
 
-/// Handles `granted`: the target holds the stripes of an atomic operation; and `busy`: the target could not
-/// acquire them at once, so that this process releases its own stripes until the next attempt.
+/// Handles `stripes_granted`: the target holds the stripes of an atomic operation; and `busy`: the target
+/// could not acquire them at once, so that this process releases its own stripes until the next attempt.
 void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   Outstanding* const entry = parts_.tracked.find(peer, header.operation_id);
   bool const awaited = entry != nullptr && entry->operation.completes_when_executed;

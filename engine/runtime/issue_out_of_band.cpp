@@ -18,8 +18,8 @@ std::size_t whole_part(RmaOp const& operation, std::size_t bytes) noexcept {
 
 }  // namespace
 
-/// Waits for each part. The messages overtake all others, so that messages that wait for the stripes, here or
-/// at the peer, do not block them.
+/// Waits for each part. The messages overtake all others, so that no message that waits for these stripes,
+/// here or at the peer, blocks this operation.
 Status message::execute_out_of_band(Dispatch& dispatch) {
   RmaOp const& operation = dispatch.original();
   Engine& engine = dispatch.engine();

@@ -47,7 +47,7 @@ int known_key() {
   return key;
 }
 
-/// Whether another instance of this front end, which intercepts the same call, has already exchanged the
+/// Whether another instance of this library, which intercepts the same call, has already exchanged the
 /// addresses.
 bool has_exchanged(MPI_Comm inter) {
   void* known = nullptr;

@@ -76,7 +76,7 @@ std::atomic<Request*> completed{nullptr};
 std::atomic<int> completing{
     0};  ///< threads that have taken completed requests and still complete them in MPI
 
-/// Requests for which the front end is called when MPI_Request_free frees them.
+/// Requests whose hook is called when MPI_Request_free frees them.
 std::mutex observed_lock;
 std::unordered_map<mpix_handle_t, Request*> observed;
 std::atomic<bool> has_observed{false};  ///< `observed` has had an entry

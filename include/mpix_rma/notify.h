@@ -21,15 +21,15 @@ extern "C" {
  * @param num           number of counters of this process, from 0 to 2^27; may differ between processes. A
  *                      counter takes 8 bytes, whose pages the call allocates
  *
- * Collective. Before it calls, each process has to complete its operations with MPIX_RMA_ATTR_NOTIFY on
- * this communicator by MPIX_RMA_Complete or, other than a GET, with MPIX_RMA_ATTR_REMOTE_COMPLETION. On
- * return every process has its new counters, which can be incremented. An operation with
- * MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of its target after the target's memory holds
- * its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers this operation only;
- * others are covered if they are ordered before it (docs/semantics.md, Notification). The largest value is
- * 2^63 - 1; operations beyond it are erroneous. MPI_Comm_dup does not copy counters. MPI_Comm_free and
- * MPI_Comm_disconnect of a communicator with counters complete this process's operations on it, synchronise
- * its processes, and free the counters.
+ * Collective. Before it calls, each process has to complete its operations that have MPIX_RMA_ATTR_NOTIFY
+ * on this communicator: by MPIX_RMA_Complete or, except a GET, by a completion with
+ * MPIX_RMA_ATTR_REMOTE_COMPLETION. On return every process has its new counters, which can be incremented.
+ * An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of its target after the
+ * target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers
+ * this operation only; others are covered if they are ordered before it (docs/semantics.md, Notification).
+ * The largest value is 2^63 - 1; operations beyond it are erroneous. MPI_Comm_dup does not copy counters.
+ * MPI_Comm_free and MPI_Comm_disconnect of a communicator with counters complete this process's operations
+ * on it, synchronise its processes, and free the counters.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative, or more than 2^27); MPI_ERR_NO_MEM. A failure of
  *         one process is returned by all, and all keep their counters.

@@ -38,7 +38,7 @@ class Spread {
   };
   Location find(std::uint64_t rank, std::uint64_t offset) const noexcept;
 
-  /// Returns the number of the `regions` regions that a part has.
+  /// Returns how many of the window's `regions` regions have a place in the part.
   std::uint64_t regions_in_part(std::uint64_t regions, std::size_t part) const noexcept {
     return chunk_bytes_ != 0 ? regions : (regions + parts_ - 1 - part) / parts_;
   }

@@ -22,7 +22,7 @@ struct Options {
   std::string advertise;            ///< host name for others
   std::string interfaces;           ///< on which data processes listen for engines; empty: none
   RemoteKeys remote_keys = RemoteKeys::never;
-  bool encrypt = false;  ///< data of clients on other hosts; not with remote keys
+  bool encrypt = false;  ///< data of clients on other hosts; excludes remote_keys other than never
   StorageKind storage = StorageKind::memory;
   std::filesystem::path storage_directory;
   std::optional<ProcessUser> user;  ///< of the control process; nothing: the user who starts it
@@ -32,7 +32,8 @@ struct Options {
   bool watch_stdin = false;
   bool temporary = false;  ///< the server removes its directory at its end
   std::string log_file;
-  std::string audit_log;  ///< file; empty: the log
+  std::string audit_log;    ///< file; empty: the log
+  bool overcommit = false;  ///< memory is taken when it is used
 
   // These are read again on SIGHUP, with `capacity`.
   std::string log_level;
@@ -46,7 +47,6 @@ struct Options {
   std::uint64_t max_metadata = 0;   ///< bytes of the descriptions of a grant's windows and names
   std::uint64_t max_connections = 0;
   std::uint64_t max_user_grants = 0;  ///< that a user makes without an administrator
-  bool overcommit = false;            ///< memory is taken when it is used; this is not read again
   std::int64_t expiry_grace = 0;      ///< seconds from the expiry of a grant to its deletion
 };
 
