@@ -45,8 +45,8 @@ constexpr mpix_engine_parameter table[] = {
     // Large enough to make the cost of a message negligible, small enough to be copied while the next one
     // arrives.
     {"fragment_size", size_kind, FIELD(fragment_bytes), 256, 16 * mib, 128 * kib, 0, nullptr, "bytes", 6,
-     "Largest payload of one message. UCX's TCP segments are set to the same size, unless "
-     "`UCX_TCP_RX_SEG_SIZE` is set."},
+     "Largest payload of one message. UCX's TCP segments are enlarged to hold such a message with its header "
+     "where 64 KiB do not suffice, unless `UCX_TCP_RX_SEG_SIZE` is set."},
     {"credit", size_kind, FIELD(credit_bytes), 256, gib, 2 * mib, 0, nullptr, "bytes", 6,
      "Most data in flight to a target by messages, at least `fragment_size`. A target with many origins "
      "grants each of them less."},
@@ -65,8 +65,8 @@ constexpr mpix_engine_parameter table[] = {
      "least 65536."},
     {"max_endpoints", size_kind, FIELD(max_endpoints), 1, 16 * mib, 1024, 0, nullptr, "", 6,
      "Open connections to other processes. Beyond this number, the least recently used idle connections "
-     "are closed, and reopened when they are needed. At most half of the file descriptors that the "
-     "process may still open when the engine starts."},
+     "are closed, and reopened when they are needed. The process lowers the number to half of the file "
+     "descriptors that it may still open when the engine starts."},
     {"heap_size", size_kind, FIELD(heap_bytes), 64 * kib, tib, 64 * mib, 0, nullptr, "bytes", 6,
      "Size of the regions in which communicatable memory is taken from the system."},
     {"idle_memory", size_kind, FIELD(idle_memory_bytes), 1, tib, gib, 1, nullptr, "bytes", 6,
@@ -81,13 +81,13 @@ constexpr mpix_engine_parameter table[] = {
     // A small multiple of the time to fall asleep and to wake up.
     {"agent_linger_us", number_kind, FIELD(agent_linger_us), 1, 1000000, 30, 1, nullptr, "microseconds", 6,
      "How long the agent polls for the next message before it sleeps, if messages arrive that fast. "
-     "Falling asleep and waking up takes about 10 microseconds of the core's time. Meanwhile a thread that "
-     "computes on the same core has to wait. 0: the agent does not poll."},
+     "Falling asleep and waking up takes about 10 microseconds of the core's time. While the agent polls, a "
+     "thread that computes on the same core has to wait. 0: the agent does not poll."},
     // The time of a wake-up of the agent: a polling process occasionally pauses for that long.
     {"ring_us", number_kind, FIELD(ring_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
-     "How long an origin waits for a process of its host to poll its ring, which serves operations on "
-     "memory that is not mapped, before it uses another protocol (docs/semantics.md, Protocols). After such "
-     "a time-out it avoids the ring for some operations. 0: the ring is not used."},
+     "How long an origin waits for a target on its host to poll the target's ring, which serves operations "
+     "on memory that is not mapped, before the origin uses another protocol (docs/semantics.md, Protocols). "
+     "After such a time-out the origin avoids the ring for some operations. 0: the ring is not used."},
     {"agent_poll_us", number_kind, FIELD(agent_poll_us), 1, 1000000, 500, 0, nullptr, "microseconds", 6,
      "Interval at which the agent checks whether an application that polls, or issues operations, still "
      "does."},
@@ -123,8 +123,7 @@ constexpr mpix_engine_parameter table[] = {
      "long."},
     {"trace", words_kind, 0, 0, 0, 0, 0, "none", "", 4,
      "Directory of an OTF2 trace of all operations (What each process did, and when); a contiguous "
-     "operation by load and store then takes about 60 to 100 more instructions. `none`: no trace is "
-     "written."},
+     "operation by load and store then takes 60 to 100 more instructions. `none`: no trace is written."},
     {"verbose", number_kind, FIELD(verbose), 0, 2, 0, 0, nullptr, "", 4,
      "1: life cycle and memory, 2: also peers and protocols."},
 };
