@@ -194,6 +194,7 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
   header.sequence = sequence;
   header.after = std::min(header.after, sequence - 1);
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
+  if (operation.flushes_batch) sender_.note_flush(peer);
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
     write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);
     if (operation.flushes_batch) sender_.send_batch(peer);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "engine/origin/peer_state.hpp"
@@ -134,6 +135,13 @@ void RequestSender::send_awaited_batches() {
     }
     send_batch(peer);
   }
+}
+
+void RequestSender::note_flush(Peer& peer) noexcept {
+  MessageStream& stream = peer.state().messages;
+  if (!stream.has_open_batch() && !stream.is_busy()) return;
+  if (stream.batch == nullptr) stream.batch.reset(new (std::nothrow) RequestBatch);
+  if (stream.batch != nullptr) stream.batch->series.note_series();
 }
 
 void RequestSender::send_deferred_batches() {

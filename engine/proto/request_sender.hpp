@@ -36,6 +36,8 @@ class RequestSender {
   /// Whether there are batches at all.
   bool makes_batches() const noexcept { return batch_bytes_ != 0; }
 
+  /// An operation follows that is sent at once: with operations in the batch or in flight it ends a series.
+  void note_flush(Peer& peer) noexcept;
   /// Sends the batch to the peer.
   void send_batch(Peer& peer);
   /// Sends the batches to all peers.

@@ -113,7 +113,7 @@ bool EngineOrder::test(Peer& peer, std::uint64_t sequence) {
   return finished && NetworkProtocol::has_completed(peer, peer.state().network().issued);
 }
 
-void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {
+void EngineOrder::fence(Peer& peer, std::uint64_t sequence, OpenBatch batch) noexcept {
   // The stores of this thread, and those of others that it knows of, must be visible to all before a later
   // load is performed. A release fence would leave them in the store buffer, where a load overtakes them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -125,6 +125,7 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
   if (peer.state().shares_memory) peer.defer_direct_access(last);
+  if (batch == OpenBatch::kept) return;
   Channel& channel = channel_of(peer);
   channel.message_protocol.sender.send_batch(peer);
   channel.answer_itself();

@@ -15,6 +15,10 @@ namespace mpixrma::engine {
 
 struct PeerSequence;
 
+/// Whether a call sends the batch that is being filled, or keeps it because an operation that sends it
+/// follows.
+enum class OpenBatch : std::uint8_t { sent, kept };
+
 /// `sequence` is a position in the stream to a peer; 0: all operations were complete when their calls
 /// returned. A position above newest() stands for newest().
 class MPIX_ENGINE_API EngineOrder {
@@ -40,7 +44,7 @@ class MPIX_ENGINE_API EngineOrder {
 
   /// Makes every message up to `sequence`, and every store made so far, visible at the target before any
   /// operation issued later. Does not wait; a later store may have to.
-  void fence(Peer& peer, std::uint64_t sequence) noexcept;
+  void fence(Peer& peer, std::uint64_t sequence, OpenBatch batch = OpenBatch::sent) noexcept;
   /// The same across peers: operations issued later, to any peer, become visible after the `earlier` ones to
   /// all of their peers. A later operation to a peer may have to wait for messages to the others.
   void fence(std::span<PeerSequence const> earlier) noexcept;

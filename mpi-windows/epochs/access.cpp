@@ -60,6 +60,14 @@ void leave(Window& window, Target& target) {
   window.epoch.remove(target);
 }
 
+/// Completes the messages to the target. Local completion returns those failures that have arrived.
+int complete_at(Window& window, Target& target, Level level) {
+  if (!target.outstanding.is_set()) return MPI_SUCCESS;
+  if (level == Level::remote || target.memory == nullptr) return complete_messages(window, target);
+  complete_locally(window, target);
+  return take_failure(window, target);
+}
+
 }  // namespace
 
 int begin_access(Window& window, int rank, Target** out) {
@@ -82,7 +90,7 @@ int begin_access(Window& window, int rank, Target** out) {
   }
 }
 
-int complete_opened(Window& window) {
+int complete_opened(Window& window, Level level) {
   std::vector<Target*> opened;
   {
     std::lock_guard const guard(window.epoch.lock);
@@ -91,7 +99,7 @@ int complete_opened(Window& window) {
   int error = MPI_SUCCESS;
   for (Target* const target : opened) {
     error = first_of(error, wait_for_queue(window, *target));
-    if (target->outstanding.is_set()) error = first_of(error, complete_messages(window, *target));
+    error = first_of(error, complete_at(window, *target, level));
     if (target->is_queued()) remove_queue(*target);
     target->close();
   }

@@ -20,7 +20,7 @@ int signal_complete(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   bool const follows = target.memory == target.process && target.control == nullptr;
   int error = MPI_SUCCESS;
-  if (sequence != 0 && follows) window.engine.order.fence(*target.process, sequence);
+  if (sequence != 0 && follows) window.engine.order.fence(*target.process, sequence, engine::OpenBatch::kept);
   if (sequence != 0 && !follows) error = complete_messages(window, target);
   signal(window, target, window.control.layout.completed(), engine::ElementType::uint64);
   return error;
@@ -144,7 +144,8 @@ int complete_access(Window& window) {
       ended = end_access(window, *window.targets.find(rank), &error) && ended;
     return ended;
   });
-  return first_of(error, complete_opened(window));
+  // Each target waits for the signal that follows its operations, so that the origin need not.
+  return first_of(error, complete_opened(window, Level::local));
 }
 
 int wait_exposure(Window& window) {

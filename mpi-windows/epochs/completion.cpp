@@ -21,6 +21,10 @@ int complete_messages(Window& window, Target& target) {
   }
   window.engine.order.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
+  return take_failure(window, target);
+}
+
+int take_failure(Window& window, Target& target) {
   (void)mpix_host_operations()->deliver_completions();  // first, to report failures of freed requests too
   engine::LateError error;
   if (!engine::failed(window.engine.failures.take(*target.memory, window.context, &error)))

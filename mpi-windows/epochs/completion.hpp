@@ -3,10 +3,15 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 #include "mpi-windows/state/store_fence.hpp"
 #include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
+
+/// The level of completion: at the origin or at the target.
+enum class Level : std::uint8_t { local, remote };
 
 /// Returns the error of operations by load and store on memory of a process that has ended, or MPI_SUCCESS.
 int loss_of(Window const& window, Target const& target) noexcept;
@@ -24,6 +29,9 @@ inline int complete_target(Window& window, Target& target) {
 }
 /// As above, for all targets.
 int complete_all(Window& window);
+/// Returns the first failure of messages to `target` that has arrived and was not returned before, or
+/// MPI_SUCCESS.
+int take_failure(Window& window, Target& target);
 /// Waits until the buffers of all operations issued to `target` may be reused.
 int complete_locally(Window& window, Target& target);
 /// Removes all late errors of the window and returns the first one, or MPI_SUCCESS.

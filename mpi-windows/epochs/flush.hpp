@@ -4,14 +4,11 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <cstdint>
 
+#include "mpi-windows/epochs/completion.hpp"
 #include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
-
-/// The level of completion: at the origin or at the target.
-enum class Level : std::uint8_t { local, remote };
 
 int flush_slow_path(Window& window, int rank, Level level, char const* call);
 /// Applies report() to its result, as lock_target() does. `call` is the MPI call's name.
