@@ -85,6 +85,7 @@ int fence(Window& window, int assertion) {
 
 int post_exposure(Window& window, MPI_Group group, int assertion) {
   if (window.processes.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
+  if (group == MPI_GROUP_NULL) return MPI_ERR_GROUP;  // MPI would call the handler of MPI_COMM_WORLD
   std::vector<int> origins = window.processes.ranks_of(group);
   if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
   {
@@ -105,6 +106,7 @@ int post_exposure(Window& window, MPI_Group group, int assertion) {
 
 int start_access(Window& window, MPI_Group group, int assertion) {
   if (window.processes.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (group == MPI_GROUP_NULL) return MPI_ERR_GROUP;  // as in post_exposure()
   std::vector<int> targets = window.processes.ranks_of(group);
   if (std::ranges::find(targets, MPI_UNDEFINED) != targets.end()) return MPI_ERR_GROUP;
   for (int const rank : targets) {

@@ -123,6 +123,14 @@ TEST_P(Errors, W116_07_mismatched_operations_and_types_are_errors) {
   expect_works(window);
 }
 
+/// Not even the handler of MPI_COMM_WORLD is called, which ends the job.
+TEST_P(Errors, W116_07_a_null_group_is_an_error) {
+  Window const window(GetParam(), 64);
+  EXPECT_EQ(class_of(MPI_Win_post(MPI_GROUP_NULL, 0, window)), MPI_ERR_GROUP);
+  EXPECT_EQ(class_of(MPI_Win_start(MPI_GROUP_NULL, 0, window)), MPI_ERR_GROUP);
+  expect_works(window);
+}
+
 int handled;
 
 extern "C" void count_handled(MPI_Win*, int* code, ...) {
