@@ -79,10 +79,11 @@ void Datatype::open(MPI_Datatype type, FlatType flat) noexcept {
   max_count_ = largest_count(flat_);
   contiguous_ =
       flat_.layout.view().is_contiguous() && flat_.extent == static_cast<std::ptrdiff_t>(flat_.size);
-  bool const integer =
-      flat_.element >= engine::ElementType::int32 && flat_.element <= engine::ElementType::uint64;
+  bool const integer = flat_.element >= engine::ElementType::int32 &&
+                       flat_.element <= engine::ElementType::uint64 && flat_.base != MPI_WCHAR;
   bool const single = contiguous_ && flat_.size == engine::element_size(flat_.element);
-  operations_ = flat_.mixed ? 0 : operations_on(flat_.element) & permitted_operations(flat_.base);
+  operations_ =
+      flat_.mixed ? 0 : operations_on(flat_.element) & permitted_operations(flat_.base, flat_.element);
   contiguous_count_ = contiguous_ ? static_cast<std::uint64_t>(max_count_) : 0;
   atomic_word_ = integer && single ? static_cast<unsigned>(flat_.size) : 0;
   type_.publish(type);

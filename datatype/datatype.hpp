@@ -21,11 +21,11 @@ struct FlatType {
   std::ptrdiff_t extent = 0;   ///< extent in bytes
   std::size_t size = 0;        ///< number of data bytes
   /// The predefined type that the datatype consists of, as the engine's (`none` if it has no such type) and
-  /// as MPI's. If several predefined types are one ElementType, `base` is the first of them. Both are
-  /// undefined if `mixed`.
+  /// as MPI's. If several predefined types are one ElementType, with the same permitted operations, `base` is
+  /// the first of them. Both are undefined if `mixed`.
   engine::ElementType element = engine::ElementType::none;
   MPI_Datatype base = MPI_DATATYPE_NULL;
-  bool mixed = false;  ///< consists of predefined types that are not one ElementType
+  bool mixed = false;  ///< consists of predefined types that differ in ElementType or permitted operations
 };
 
 /// Thrown for a datatype with an unknown constructor.
@@ -61,7 +61,8 @@ class Datatype {
   std::size_t size() const noexcept { return flat_.size; }
   /// Maximum element count whose data size and span in memory can be represented.
   MPI_Count max_count() const noexcept { return max_count_; }
-  /// Returns 4 or 8 for an integer of that size, which the CPU's atomic instructions support; else 0.
+  /// Returns 4 or 8 for an integer of that size, which the CPU's atomic instructions support; else 0, also
+  /// for MPI_WCHAR, which MPI_Compare_and_swap refuses.
   unsigned atomic_word() const noexcept { return atomic_word_; }
   /// Whether the datatype consists of one predefined type on which the operation is defined.
   bool defines(engine::ReduceOp operation) const noexcept {

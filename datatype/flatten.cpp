@@ -59,9 +59,11 @@ void join(FlatType& whole, FlatType const& part) {
     whole.base = part.base;
     whole.element = part.element;
   }
-  whole.mixed = whole.mixed || part.mixed ||
-                (whole.base != part.base &&
-                 (whole.element != part.element || whole.element == engine::ElementType::none));
+  whole.mixed =
+      whole.mixed || part.mixed ||
+      (whole.base != part.base &&
+       (whole.element != part.element || whole.element == engine::ElementType::none ||
+        permitted_operations(whole.base, whole.element) != permitted_operations(part.base, part.element)));
 }
 
 /// The layout of MPI_SHORT_INT. The other pair types have padding at their end only, if any.

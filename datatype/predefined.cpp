@@ -11,6 +11,21 @@ namespace mpixrma {
 using engine::ElementType;
 using engine::ReduceOp;
 
+namespace {
+
+/// Returns `none` for another size.
+constexpr ElementType signed_integer_of(std::size_t bytes) noexcept {
+  switch (bytes) {
+    case 1: return ElementType::int8;
+    case 2: return ElementType::int16;
+    case 4: return ElementType::int32;
+    case 8: return ElementType::int64;
+    default: return ElementType::none;
+  }
+}
+
+}  // namespace
+
 ElementType element_of(MPI_Datatype predefined) noexcept {
   struct Entry {
     MPI_Datatype type;
@@ -20,6 +35,7 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   static Entry const table[] = {
       // MPI defines no arithmetic on MPI_CHAR, but MPI libraries implement it and their users rely on it.
       {MPI_CHAR, std::is_signed_v<char> ? ElementType::int8 : ElementType::uint8},
+      {MPI_WCHAR, signed_integer_of(sizeof(wchar_t))},  // compared for equality only: any sign
       {MPI_SIGNED_CHAR, ElementType::int8},
       {MPI_UNSIGNED_CHAR, ElementType::uint8},
       {MPI_SHORT, ElementType::int16},
@@ -92,15 +108,19 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   };
   for (Entry const& entry : table) {
     if (entry.type != predefined) continue;
-    // A Fortran type whose size differs in this build of MPI can be transferred, but has no arithmetic.
     MPI_Count size = 0;
     MPI_Type_size_x(predefined, &size);
-    return static_cast<std::size_t>(size) == element_size(entry.element) ? entry.element : ElementType::none;
+    auto const bytes = static_cast<std::size_t>(size);
+    if (bytes == element_size(entry.element)) return entry.element;
+    // The size of a Fortran type may differ in this build of MPI. An integer or a logical is then that of its
+    // size, any other type can be transferred, but has no arithmetic.
+    bool const integer = entry.element >= ElementType::int8 && entry.element <= ElementType::uint64;
+    return integer ? signed_integer_of(bytes) : ElementType::none;
   }
   return ElementType::none;
 }
 
-std::uint32_t permitted_operations(MPI_Datatype predefined) noexcept {
+std::uint32_t permitted_operations(MPI_Datatype predefined, ElementType element) noexcept {
   constexpr auto bit = [](ReduceOp operation) {
     return std::uint32_t{1} << static_cast<unsigned>(operation);
   };
@@ -123,9 +143,12 @@ std::uint32_t permitted_operations(MPI_Datatype predefined) noexcept {
       MPI_LOGICAL8,
 #endif
   };
+  bool const is_text = predefined == MPI_PACKED || predefined == MPI_CHARACTER;
+  bool const is_bytes = is_text || predefined == MPI_BYTE || predefined == MPI_DATATYPE_NULL;
+  // The bytes of an element whose representation is unknown must not be compared one by one.
+  if (element == ElementType::none && !is_bytes) return moves;
   if (std::find(std::begin(logicals), std::end(logicals), predefined) != std::end(logicals)) return logical;
-  bool const is_text = predefined == MPI_WCHAR || predefined == MPI_PACKED || predefined == MPI_CHARACTER;
-  return is_text ? moves | equality : ~std::uint32_t{0};
+  return is_text || predefined == MPI_WCHAR ? moves | equality : ~std::uint32_t{0};
 }
 
 char const* name_of(ReduceOp operation) noexcept {
@@ -162,13 +185,7 @@ ElementType element_of_f90(int combiner, std::size_t bytes, int precision) noexc
       default: return ElementType::none;
     }
   }
-  switch (bytes) {
-    case 1: return ElementType::int8;
-    case 2: return ElementType::int16;
-    case 4: return ElementType::int32;
-    case 8: return ElementType::int64;
-    default: return ElementType::none;
-  }
+  return signed_integer_of(bytes);
 }
 
 std::optional<ReduceOp> operation_of(MPI_Op predefined) noexcept {

@@ -11,13 +11,14 @@
 
 namespace mpixrma {
 
-/// Returns ElementType::none for types without arithmetic (MPI_BYTE, MPI_WCHAR, MPI_PACKED...).
+/// Returns ElementType::none for single bytes (MPI_BYTE, MPI_PACKED, MPI_CHARACTER), and for types that the
+/// engine can only move.
 engine::ElementType element_of(MPI_Datatype predefined) noexcept;
 
-/// Returns one bit for each operation that MPI permits on the predefined datatype. The element type alone may
-/// permit more: Fortran's logicals, for example, have the element type of an integer. The mask may contain
-/// operations that are not defined on the element type.
-std::uint32_t permitted_operations(MPI_Datatype predefined) noexcept;
+/// Returns one bit for each operation that MPI permits on the predefined datatype, whose element type is
+/// `element`. The element type alone may permit more: Fortran's logicals and MPI_WCHAR, for example, have
+/// that of an integer. The mask may contain operations that are not defined on the element type.
+std::uint32_t permitted_operations(MPI_Datatype predefined, engine::ElementType element) noexcept;
 
 /// Returns the element type of a datatype of `bytes` bytes made by MPI_Type_create_f90_real, _complex or
 /// _integer. `precision` is the requested decimal precision, or MPI_UNDEFINED.

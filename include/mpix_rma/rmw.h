@@ -16,9 +16,9 @@ extern "C" {
  * operations of the others with MPI_ERR_OP. INC, MIN and MAX are defined for integers and real numbers, PROD
  * and SUM for complex numbers too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for
  * integers and MPI_BYTE, SWAP and NO_OP for every predefined datatype, pairs such as MPI_2INT included.
- * Integers include MPI_CHAR, MPI_AINT, MPI_COUNT and MPI_OFFSET. Integers wrap. Real and complex numbers are
- * compared by value: -0.0 equals 0.0, and NaN equals nothing. The result of MIN and MAX with NaN is
- * undefined.
+ * Integers include MPI_CHAR, MPI_AINT, MPI_COUNT and MPI_OFFSET; those of more than 8 bytes have SWAP and
+ * NO_OP only. Integers wrap. Real and complex numbers are compared by value: -0.0 equals 0.0, and NaN equals
+ * nothing. The result of MIN and MAX with NaN is undefined.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */

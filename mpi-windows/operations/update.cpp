@@ -38,9 +38,9 @@ inline ReduceOp operation_of(MPI_Op op) noexcept {
   return mpixrma::operation_of(op).value_or(ReduceOp::count_);
 }
 
-/// Whether compare-and-swap is possible: one element of a type that the CPU's atomics update.
-inline bool can_compare_swap(ElementType element, std::size_t bytes) noexcept {
-  return element != ElementType::none && engine::has_cpu_atomics(element) &&
+/// Whether MPI_Compare_and_swap is defined: for one integer, logical or byte, and `element` is its type.
+inline bool can_compare_swap(FlatType const& flat, ElementType element, std::size_t bytes) noexcept {
+  return element != ElementType::none && engine::has_cpu_atomics(element) && flat.base != MPI_WCHAR &&
          bytes == engine::element_size(element);
 }
 
@@ -52,7 +52,7 @@ int element_for(ReduceOp operation, Datatype const& type, ElementType* element) 
   bool const swap = operation == ReduceOp::compare_swap_eq;
   bool const bits = operation == ReduceOp::band || operation == ReduceOp::bor || operation == ReduceOp::bxor;
   if (flat.base == MPI_BYTE && (bits || swap)) *element = ElementType::uint8;
-  if (swap) return can_compare_swap(*element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
+  if (swap) return can_compare_swap(flat, *element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
   return type.defines(operation) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
@@ -173,7 +173,7 @@ Updated try_contiguous(Window& window, UpdateCall const& call) noexcept {
   if (mapped == nullptr) return {};
   ElementType const element = type->flat().element;
   bool const swap = call.operation == ReduceOp::compare_swap_eq;
-  if (swap && !can_compare_swap(element, bytes)) return {};
+  if (swap && !can_compare_swap(type->flat(), element, bytes)) return {};
   engine::Reduction const reduction{
       .type = element, .operation = call.operation, .element_atomic = true, .scale = nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {

@@ -44,8 +44,9 @@ int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes
   Datatype const& type = *Datatype::find(call.origin_type);
   FlatType const& origin = type.flat();
   FlatType const& target = Datatype::find(call.target_type)->flat();
-  bool const alike = origin.element == target.element && origin.element != engine::ElementType::none &&
-                     permitted_operations(origin.base) == permitted_operations(target.base);
+  bool const alike =
+      origin.element == target.element && origin.element != engine::ElementType::none &&
+      permitted_operations(origin.base, origin.element) == permitted_operations(target.base, target.element);
   bool const same = origin.base == target.base || alike;
   if (origin.mixed || target.mixed || !same)
     return raise(

@@ -172,6 +172,26 @@ TEST_P(Calls, W11343_01_fetch_and_op_on_all_kinds_of_numbers) {
   expect_fetches<long double>(win(), at(16), next_, MPI_LONG_DOUBLE);
 }
 
+TEST_P(Calls, W11343_01_fetch_and_op_moves_wide_characters) {
+  MPI_Win_set_errhandler(win(), MPI_ERRORS_RETURN);
+  wchar_t const start = 0x1122;
+  wchar_t const other = 0x3344;
+  wchar_t result = 0;
+  MPI_Put(&start, 1, MPI_WCHAR, next_, at(4), 1, MPI_WCHAR, win());
+  MPI_Win_flush(next_, win());
+  for (wchar_t const expected : {start, other}) {
+    EXPECT_EQ(MPI_Fetch_and_op(&other, &result, MPI_WCHAR, next_, at(4), MPI_REPLACE, win()), MPI_SUCCESS);
+    MPI_Win_flush(next_, win());
+    EXPECT_EQ(result, expected);
+    EXPECT_EQ(MPI_Fetch_and_op(nullptr, &result, MPI_WCHAR, next_, at(4), MPI_NO_OP, win()), MPI_SUCCESS);
+    MPI_Win_flush(next_, win());
+    EXPECT_EQ(result, other);
+    for (MPI_Op const op : {MPI_SUM, MPI_BOR, MPI_MAX}) {
+      EXPECT_EQ(class_of(MPI_Fetch_and_op(&other, &result, MPI_WCHAR, next_, at(4), op, win())), MPI_ERR_OP);
+    }
+  }
+}
+
 template <typename T>
 void expect_swaps(MPI_Win window, MPI_Aint at, int target, MPI_Datatype type) {
   T const start = 40;
@@ -207,7 +227,8 @@ TEST_P(Calls, W11344_03_compare_and_swap_refuses_other_datatypes) {
   MPI_Type_contiguous(2, MPI_INT, &words[0]);
   MPI_Type_contiguous(4, MPI_BYTE, &words[1]);
   for (MPI_Datatype& type : words) MPI_Type_commit(&type);
-  for (MPI_Datatype const type : {words[0], words[1], MPI_DOUBLE, MPI_FLOAT, MPI_2INT, MPI_LONG_DOUBLE}) {
+  for (MPI_Datatype const type :
+       {words[0], words[1], MPI_DOUBLE, MPI_FLOAT, MPI_2INT, MPI_LONG_DOUBLE, MPI_WCHAR}) {
     for (int attempt = 0; attempt < 2; ++attempt) {
       EXPECT_EQ(class_of(MPI_Compare_and_swap(wanted, wanted, result, type, next_, at(0), win())),
                 MPI_ERR_TYPE);

@@ -136,5 +136,89 @@ TEST(PredefinedTypes, RefuseUpdatesOfLogicalsAndTexts) {
   EXPECT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
 }
 
+TEST(PredefinedTypes, CompareWideCharactersAsAWhole) {
+  ErrorsReturn const returned(MPI_COMM_WORLD);
+  Memory memory(256);
+  int const next = (memory.rank() + 1) % memory.size();
+  wchar_t const others[] = {0x5566, 0x7722};  // the second has a byte of the target
+  wchar_t const equal[] = {0x1122, 0x3344};
+  wchar_t const newer[] = {0x0102, 0x0304};
+  MPI_Datatype both = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, MPI_WCHAR, &both);
+  MPI_Type_commit(&both);
+  wchar_t found[2] = {};
+  auto const rmw2 = [&](MPIX_RMW2_Op op, wchar_t const* compared, MPI_Datatype type, char* target) {
+    int const code = MPIX_RMA_rmw2(op, compared, type == both ? 1 : 2, type, newer, found, next,
+                                   reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr);
+    MPIX_RMA_Complete(&world, next);
+    return class_of(code);
+  };
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (MPI_Datatype const type : {MPI_WCHAR, both}) {
+      char* const there = memory.at(next, kind);
+      auto const expect = [&](MPIX_RMW2_Op op, wchar_t const* compared, wchar_t const* after) {
+        std::memcpy(memory.own(kind), equal, sizeof equal);
+        MPI_Barrier(world);
+        EXPECT_EQ(rmw2(op, compared, type, there), MPI_SUCCESS);
+        EXPECT_EQ(std::memcmp(found, equal, sizeof equal), 0) << op;
+        MPI_Barrier(world);
+        EXPECT_EQ(std::memcmp(memory.own(kind), after, sizeof equal), 0) << op;
+        MPI_Barrier(world);
+      };
+      expect(MPIX_RMW2_COMP_SWAP_E, others, equal);
+      expect(MPIX_RMW2_COMP_SWAP_E, equal, newer);
+      expect(MPIX_RMW2_COMP_SWAP_NE, equal, equal);
+      expect(MPIX_RMW2_COMP_SWAP_NE, others, newer);
+      for (MPIX_RMW2_Op const op :
+           {MPIX_RMW2_MASK_SWAP, MPIX_RMW2_COMP_SWAP_LT, MPIX_RMW2_COMP_SWAP_LE, MPIX_RMW2_COMP_SWAP_GE})
+        EXPECT_EQ(rmw2(op, equal, type, there), MPI_ERR_OP) << op;
+      EXPECT_EQ(rmw2(MPIX_RMW2_COMP_SWAP_E, equal, type, there + sizeof(wchar_t) / 2), MPI_ERR_ARG);
+    }
+  }
+  MPI_Type_free(&both);
+}
+
+/// An integer and a wide character have one representation, but not the same operations.
+TEST(PredefinedTypes, RefuseUpdatesOfWideCharactersAmongIntegers) {
+  ErrorsReturn const returned(MPI_COMM_WORLD);
+  Memory memory(256);
+  constexpr int lengths[] = {1, 1};
+  MPI_Aint const places[] = {0, sizeof(wchar_t)};
+  MPI_Datatype const integer = sizeof(wchar_t) == sizeof(std::int32_t) ? MPI_INT32_T : MPI_INT16_T;
+  MPI_Datatype const parts[] = {integer, MPI_WCHAR};
+  MPI_Datatype record = MPI_DATATYPE_NULL;
+  MPI_Type_create_struct(2, lengths, places, parts, &record);
+  MPI_Type_commit(&record);
+  wchar_t const operand[2] = {};
+  auto const address = reinterpret_cast<MPI_Aint>(memory.at(0, 0));
+  EXPECT_EQ(
+      class_of(MPIX_RMA_rmw(MPIX_RMW_SUM, operand, 1, record, nullptr, 0, address, nullptr, &world, nullptr)),
+      MPI_ERR_TYPE);
+  MPI_Type_free(&record);
+}
+
+#ifdef MPI_2COMPLEX
+/// MPI defines no operation of two complex numbers, which must not be compared by their bytes.
+TEST(PredefinedTypes, MoveTwoComplexNumbersAndCompareNone) {
+  ErrorsReturn const returned(MPI_COMM_WORLD);
+  Memory memory(256);
+  float const operand[4] = {1, 2, 3, 4};
+  float found[4] = {5, 6, 7, 8};
+  auto const address = reinterpret_cast<MPI_Aint>(memory.at(memory.rank(), 0));
+  auto const rmw = [&](MPIX_RMW_Op op) {
+    return class_of(
+        MPIX_RMA_rmw(op, operand, 1, MPI_2COMPLEX, found, memory.rank(), address, nullptr, &world, nullptr));
+  };
+  EXPECT_EQ(rmw(MPIX_RMW_SWAP), MPI_SUCCESS);
+  EXPECT_EQ(rmw(MPIX_RMW_NO_OP), MPI_SUCCESS);
+  EXPECT_EQ(rmw(MPIX_RMW_BAND), MPI_ERR_OP);
+  EXPECT_EQ(class_of(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, operand, 1, MPI_2COMPLEX, operand, nullptr,
+                                   memory.rank(), address, nullptr, &world, nullptr)),
+            MPI_ERR_OP);
+  MPIX_RMA_Complete(&world, memory.rank());
+  EXPECT_EQ(std::memcmp(found, operand, sizeof operand), 0);
+}
+#endif
+
 }  // namespace
 }  // namespace mpixrma::test
