@@ -1,4 +1,6 @@
 /// The general path of all forms of MPIX_RMA_rmw and MPIX_RMA_rmw2: every argument is checked.
+#include <algorithm>
+
 #include "datatype/datatype.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
@@ -57,6 +59,42 @@ void cache_word_target(RmwCall const& call, Communicator& communicator, RemoteAd
     cache_target(communicator, *type, *target, address);
 }
 
+/// Whether two layouts have the same bytes in the same order.
+bool are_alike(Layout const& a, Layout const& b) noexcept {
+  engine::LayoutCursor left(a);
+  engine::LayoutCursor right(b);
+  engine::LayoutRun run{};
+  engine::LayoutRun other{};
+  while (true) {
+    if (run.length == 0) run = left.next();
+    if (other.length == 0) other = right.next();
+    if (run.length == 0 || other.length == 0) return run.length == other.length;
+    if (run.offset != other.offset) return false;
+    std::size_t const common = std::min(run.length, other.length);
+    run = {run.offset + static_cast<std::ptrdiff_t>(common), run.length - common};
+    other = {other.offset + static_cast<std::ptrdiff_t>(common), other.length - common};
+  }
+}
+
+/// A datatype whose elements follow each other as MPI_Type_contiguous makes it.
+struct Sequence {
+  Datatype const* unit = nullptr;  ///< null: the datatype is another one
+  std::size_t count = 0;           ///< of `unit` in one element of the datatype
+};
+
+/// The padding of a pair type (for MINLOC, MAXLOC) is not a gap.
+Sequence sequence_of(Datatype const& type) {
+  FlatType const& flat = type.flat();
+  if (flat.mixed) return {};
+  if (type.is_contiguous()) return {&type, 1};
+  if (!type.defines(ReduceOp::minloc)) return {};
+  Datatype const& pair = *Datatype::find(flat.base);
+  std::size_t const count = flat.size / pair.size();
+  if (flat.extent != static_cast<std::ptrdiff_t>(count) * pair.flat().extent) return {};
+  engine::Dimension dimensions[engine::max_dimensions];
+  return are_alike(flat.layout.view(), pair.layout(count, dimensions)) ? Sequence{&pair, count} : Sequence{};
+}
+
 /// Checks that do not need the target.
 int check_arguments(Site const& site, RmwCall const& call, Communicator const& communicator) {
   if (call.operation == ReduceOp::count_)
@@ -65,11 +103,7 @@ int check_arguments(Site const& site, RmwCall const& call, Communicator const& c
   if (type == nullptr) return raise_datatype(site, "datatype", call.datatype);
   if (int const code = check_count(site, "count", call.count, call.datatype); code != MPI_SUCCESS)
     return code;
-  // The padding of a pair type (for MINLOC, MAXLOC) is not a gap.
-  bool const is_pair =
-      type->defines(ReduceOp::minloc) && type->size() == engine::element_size(type->flat().element);
-  bool const gaps = !type->is_contiguous() && !is_pair;
-  if (gaps || type->flat().mixed)
+  if (sequence_of(*type).unit == nullptr)
     return raise(site, MPI_ERR_TYPE, "datatype (%s) has gaps or is not built of one predefined datatype",
                  TypeName(call.datatype).text);
   if (!type->defines(call.operation))
@@ -126,9 +160,10 @@ int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& com
     request.complete(site, communicator);
     return MPI_SUCCESS;
   }
-  Datatype const& type = *Datatype::find(call.datatype);
+  Sequence const elements = sequence_of(*Datatype::find(call.datatype));
+  Datatype const& type = *elements.unit;
   engine::Dimension dimensions[engine::max_dimensions];
-  Layout const layout = type.layout(static_cast<std::size_t>(call.count), dimensions);
+  Layout const layout = type.layout(static_cast<std::size_t>(call.count) * elements.count, dimensions);
   auto const bytes = static_cast<std::size_t>(layout.extent().end);
   unsigned const operands = engine::operand_count(call.operation);
   RmaOp update = engine::update_with(call.operation, type.flat().element);

@@ -1,6 +1,8 @@
 /// Predefined types that are not plain numbers. Pairs move their type map, and the padding in the program's
 /// memory is preserved. Types of MPI_Type_create_f90_real and the like support arithmetic; logicals and
 /// characters do not.
+#include <tuple>
+
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/padded_records.hpp"
 
@@ -80,6 +82,70 @@ TYPED_TEST(PairTransfers, MatchStructsOfTheSameSignature) {
     EXPECT_EQ(std::memcmp(got + sizeof value, &index, sizeof index), 0);
   }
   MPI_Type_free(&packed);
+}
+
+TYPED_TEST(PairTransfers, SwapSequencesOfPairs) {
+  using V = TypeParam;
+  constexpr int most = 600;
+  constexpr unsigned char there = 0x5a;
+  constexpr unsigned char here = 0x33;
+  Memory memory(most * static_cast<MPI_Aint>(sizeof(PaddedPair<V>)));
+  int const next = (memory.rank() + 1) % memory.size();
+  MPI_Datatype two = MPI_DATATYPE_NULL;
+  MPI_Datatype six = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, pair_type<V>(), &two);
+  MPI_Type_vector(3, 1, 1, two, &six);
+  MPI_Type_commit(&two);
+  MPI_Type_commit(&six);
+  auto const rmw = [&](MPIX_RMW_Op op, void const* operand, int count, MPI_Datatype type, void* result,
+                       char* target) {
+    auto const address = reinterpret_cast<MPI_Aint>(target);
+    ASSERT_EQ(MPIX_RMA_rmw(op, operand, count, type, result, next, address, nullptr, &world, nullptr),
+              MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+  };
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (auto const& [type, count, pairs] : {std::tuple{two, 1, 2}, {two, most / 2, most}, {six, 4, 24}}) {
+      SCOPED_TRACE(::testing::Message() << "kind " << kind << ", " << pairs << " pairs");
+      fill_records<V>(memory.own(kind), most, 0, 7, there);
+      MPI_Barrier(world);
+      auto const operand = make_records<V>(most, 20, 3, here);
+      auto result = make_records<V>(most, 1, 1, here);
+      rmw(MPIX_RMW_SWAP, operand.data(), count, type, result.data(), memory.at(next, kind));
+      expect_records<V>(result.data(), pairs, 0, 7, here, "swapped");
+      rmw(MPIX_RMW_NO_OP, nullptr, count, type, result.data(), memory.at(next, kind));
+      expect_records<V>(result.data(), pairs, 20, 3, here, "read");
+      expect_records<V>(result.data() + pairs, most - pairs, 1 + pairs, 1, here, "behind the result");
+      MPI_Barrier(world);
+      expect_records<V>(memory.own(kind), pairs, 20, 3, there, "at the target");
+      auto* const rest = memory.own(kind) + static_cast<std::size_t>(pairs) * sizeof(PaddedPair<V>);
+      expect_records<V>(rest, most - pairs, pairs, 7, there, "behind it");
+      MPI_Barrier(world);
+    }
+  }
+  MPI_Type_free(&two);
+  MPI_Type_free(&six);
+}
+
+TYPED_TEST(PairTransfers, RmwRefusesOtherSequencesOfPairs) {
+  using V = TypeParam;
+  ErrorsReturn const returned(MPI_COMM_WORLD);
+  Memory memory(16 * sizeof(PaddedPair<V>));
+  constexpr int places[] = {1, 0};
+  MPI_Datatype types[3];
+  MPI_Type_vector(2, 1, 2, pair_type<V>(), &types[0]);
+  MPI_Type_create_resized(pair_type<V>(), 0, 2 * sizeof(PaddedPair<V>), &types[1]);
+  MPI_Type_create_indexed_block(2, 1, places, pair_type<V>(), &types[2]);
+  PaddedPair<V> operand[4] = {};
+  auto const address = reinterpret_cast<MPI_Aint>(memory.at(0, 0));
+  for (MPI_Datatype& type : types) {
+    MPI_Type_commit(&type);
+    EXPECT_EQ(class_of(MPIX_RMA_rmw(MPIX_RMW_SWAP, operand, 1, type, nullptr, 0, address, nullptr, &world,
+                                    nullptr)),
+              MPI_ERR_TYPE)
+        << &type - types;
+    MPI_Type_free(&type);
+  }
 }
 
 TEST(F90Types, TakePartInAccumulates) {
