@@ -29,6 +29,7 @@ struct Host {
   bool stays_on_host = false;
   bool shares_cores = false;
   bool is_running = false;
+  pid_t const process = ::getpid();
 };
 /// Never destroyed, because a process may end without MPI_Finalize.
 Host* host = nullptr;
@@ -80,14 +81,16 @@ void query_placement(MPI_Comm world) {
   host->stays_on_host = host->single_host && full;
 }
 
-/// Destroys the engine after a barrier, so that it serves processes that have not called MPI_Finalize yet.
+/// Destroys the engine after a barrier, so that it serves processes that have not called MPI_Finalize yet. A
+/// process whose engine did not start enters the barrier too, because the engines of others may have started.
 int at_finalize(MPI_Comm, int, void*, void*) {
-  mpix_engine_t* const engine = mpix_host_engine();
-  if (engine == nullptr) return MPI_SUCCESS;  // it did not start, or this is a child made by fork()
+  if (host->process != ::getpid()) return MPI_SUCCESS;  // this is a child made by fork()
   PMPI_Barrier(host->communicators.world);
-  Completer::instance().stop();
-  mpix_engine_destroy(engine);
-  mpix_host_offer(nullptr, nullptr);
+  if (mpix_engine_t* const engine = mpix_host_engine()) {
+    Completer::instance().stop();
+    mpix_engine_destroy(engine);
+    mpix_host_offer(nullptr, nullptr);
+  }
   host->is_running = false;
   PMPI_Comm_free(&host->communicators.world);
   PMPI_Comm_free(&host->communicators.self);
@@ -156,11 +159,10 @@ bool is_thread_multiple() {
 }  // namespace
 
 Communicators const& communicators() noexcept { return host->communicators; }
+bool is_running() noexcept { return host != nullptr && host->is_running; }
 bool shares_cores() noexcept { return host->shares_cores; }
 
-AddressTable* addresses_of_job() noexcept {
-  return host != nullptr && host->is_running ? &host->addresses : nullptr;
-}
+AddressTable* addresses_of_job() noexcept { return is_running() ? &host->addresses : nullptr; }
 
 bool completes(MPI_Request& request, std::chrono::seconds limit) noexcept {
   auto const began = std::chrono::steady_clock::now();

@@ -20,6 +20,9 @@ MPIX_HOST_API bool is_chosen() noexcept;
 /// mpix_host_unavailable_reason().
 MPIX_HOST_API void start() noexcept;
 
+/// Returns whether this host has started and not ended, with an engine or without.
+MPIX_HOST_API bool is_running() noexcept;
+
 /// Returns whether this machine runs more processes of the job than it has cores, so that a waiting process
 /// should yield. Valid while the host runs.
 MPIX_HOST_API bool shares_cores() noexcept;

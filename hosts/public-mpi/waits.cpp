@@ -42,19 +42,20 @@ int wait_for(mpix_engine_t* engine, Test test) {
   }
 }
 
-/// Waits for the operation that start(request) begins.
+/// Waits for the operation that start(request) begins; without an engine, as MPI waits.
 template <typename Start>
 int start_and_wait(mpix_engine_t* engine, MPI_Status* status, Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (int const code = start(&request); code != MPI_SUCCESS) return code;
+  if (engine == nullptr) return PMPI_Wait(&request, status);
   return wait_for(engine, [&](int* done) { return PMPI_Test(&request, done, status); });
 }
 
 int barrier(decltype(&MPI_Barrier) pass_on, MPI_Comm comm) {
-  mpix_engine_t* const engine = engine_to_drive();
-  // MPI_Ibarrier does not match MPI_Barrier, which processes without the library call.
-  if (engine == nullptr || !mpixrma::host::all_are_linked(comm)) return pass_on(comm);
-  return start_and_wait(engine, MPI_STATUS_IGNORE,
+  // MPI_Ibarrier does not match MPI_Barrier, which processes without the library call. A process whose engine
+  // did not start calls MPI_Ibarrier as the others do.
+  if (!mpixrma::host::is_running() || !mpixrma::host::all_are_linked(comm)) return pass_on(comm);
+  return start_and_wait(engine_to_drive(), MPI_STATUS_IGNORE,
                         [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
 }
 
