@@ -9,6 +9,7 @@
 #include "hosts/common/statistics_table.hpp"
 #include "mpi-windows/creation/creation.hpp"
 #include "mpi-windows/creation/own_memory.hpp"
+#include "mpi-windows/creation/rank_exchange.hpp"
 #include "mpi-windows/creation/served_window.hpp"
 #include "mpi-windows/epochs/active.hpp"
 #include "mpi-windows/epochs/flush.hpp"
@@ -51,6 +52,19 @@ void prepare() {
     begin_datatypes(mpix_host_operations()->datatype_is_committed);
     prepare_finalize();
   });
+}
+
+/// Returns nullptr if this process has no memory for the window.
+std::unique_ptr<Window> make_window(MPI_Comm comm, mpix_window_hint const* hints, void* handle) noexcept try {
+  prepare();
+  return std::make_unique<Window>(*mpixrma::hosted_engine(), comm, Hints(hints), handle);
+} catch (...) {
+  return nullptr;
+}
+
+/// Collective with open_window(), or connect_window(), of the other processes.
+int refuse_window(MPI_Comm comm, bool connects) {
+  return connects ? fail_to_connect(comm, MPI_ERR_NO_MEM) : gather_failure(comm, MPI_ERR_NO_MEM);
 }
 
 /// Returns the result of a call on the window, with exceptions converted to error classes.
@@ -98,11 +112,12 @@ int mpix_windows_set_order(const char* order) {
 
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window) try {
-  prepare();
   newest_refusal() = {};
-  auto made = std::make_unique<Window>(*mpixrma::hosted_engine(), comm, Hints(hints), handle);
-  bool const connects = memory->flavor == MPI_WIN_FLAVOR_DYNAMIC && !made->hints.port_name().empty();
-  int const error = connects ? connect_window(*made, comm) : open_window(*made, comm, *memory);
+  bool const connects = memory->flavor == MPI_WIN_FLAVOR_DYNAMIC && Hints::contain_port(hints);
+  auto made = window != nullptr ? make_window(comm, hints, handle) : nullptr;
+  int const error = made == nullptr ? refuse_window(comm, connects)
+                    : connects      ? connect_window(*made, comm)
+                                    : open_window(*made, comm, *memory);
   mpixrma::engine::Log const log(Window::verbose, mpixrma::hosted_engine()->process());
   if (error != MPI_SUCCESS) {
     int rank = 0;

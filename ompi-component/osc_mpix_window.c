@@ -275,11 +275,9 @@ int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int dis
     struct mpix_window_memory memory = {flavor, MPI_WIN_FLAVOR_CREATE == flavor ? *base : NULL,
                                         (MPI_Aint) size, disp_unit};
     osc_mpix_module_t *module = calloc(1, sizeof(*module));
-    if (NULL == module) {
-        return MPI_ERR_NO_MEM;
-    }
     read_hints(info, hints, values);
-    int ret = mpix_window_create(comm, &memory, hints, win, &module->window);
+    /* Without a module the call fails at all processes. */
+    int ret = mpix_window_create(comm, &memory, hints, win, NULL != module ? &module->window : NULL);
     if (MPI_SUCCESS == ret && mpix_window_ranks(module->window) != ompi_comm_size(comm)) {
         ret = set_targets_or_free(win, module->window, comm);
     }

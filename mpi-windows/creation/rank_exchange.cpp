@@ -1,7 +1,9 @@
 #include "mpi-windows/creation/rank_exchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "mpi-windows/state/control.hpp"
 #include "mpi-windows/state/targets.hpp"
@@ -33,6 +35,12 @@ bool agree_exposure_ids(Window& window, MPI_Comm comm, engine::UnusedExposureIds
   return agreed != 0;
 }
 
+int worst_of(auto const& table) {
+  int worst = MPI_SUCCESS;
+  for (RankEntry const& entry : table) worst = std::max<int>(worst, entry.error_class);
+  return worst;
+}
+
 void publish_rank_table(Window& window) {
   void* base = nullptr;
   bool const allocated = !engine::failed(window.engine.memory.allocate(window.table.bytes(), &base));
@@ -61,9 +69,20 @@ int gather(Window& window, MPI_Comm comm, RankEntry& mine) {
   }
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window.table.open(window.processes.size), sizeof mine,
                  MPI_BYTE, comm);
-  int worst = MPI_SUCCESS;
-  for (RankEntry const& entry : window.table) worst = std::max<int>(worst, entry.error_class);
-  return worst;
+  return worst_of(window.table);
+}
+
+int gather_failure(MPI_Comm comm, int error_class) {
+  int rank = 0;
+  int size = 0;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &size);
+  RankEntry mine;
+  mine.error_class = static_cast<std::int16_t>(error_class);
+  if (size >= min_ranks_for_pattern) return compare(comm, rank, mine, {}).error_class;
+  std::array<RankEntry, min_ranks_for_pattern> entries;  // on the stack, because memory is missing
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, entries.data(), sizeof mine, MPI_BYTE, comm);
+  return worst_of(std::span(entries).first(static_cast<std::size_t>(size)));
 }
 
 void share_rank_table(Window& window) {

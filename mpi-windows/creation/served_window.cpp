@@ -131,6 +131,23 @@ int connect_window(Window& window, MPI_Comm comm) {
   return MPI_SUCCESS;
 }
 
+int fail_to_connect(MPI_Comm comm, int error_class) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  PMPI_Comm_dup(comm, &copy);
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  NamWindow::note_mapped(0);
+  Outcome const own{error_class, 0, "out of memory"};  // short enough to need no allocation
+  Outcome agreed = own;
+  broadcast(&agreed, 0, comm);
+  if (agreed.error_class == MPI_SUCCESS) {
+    agreed = own;
+    agree(&agreed, rank, comm);
+  }
+  PMPI_Comm_free(&copy);
+  return refuse(agreed.error_class, agreed.text);
+}
+
 void release_nam(Window& window) noexcept {
   if (window.nam == nullptr) return;
   std::string ignored;  // the server may have ended, and the window with it

@@ -77,6 +77,13 @@ Hints::Hints(mpix_window_hint const* given) {
   }
 }
 
+bool Hints::contain_port(mpix_window_hint const* given) noexcept {
+  for (; given != nullptr && given->key != nullptr; ++given)
+    if (std::string_view(given->key) == "deep_win_port_name")
+      return given->value != nullptr && *given->value != '\0';
+  return false;
+}
+
 /// Parses the hints for a memory server.
 void Hints::take_memory(std::string_view key, char const* value) {
   std::string_view const text = value;

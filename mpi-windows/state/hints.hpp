@@ -25,6 +25,8 @@ class Hints {
  public:
   /// Parses the hints of a window creation; the array ends with an entry without key. Throws std::bad_alloc.
   explicit Hints(mpix_window_hint const* given);
+  /// Returns whether the hints contain a port name.
+  static bool contain_port(mpix_window_hint const* given) noexcept;
 
   /// Sets a hint that may change during the window's life, unless `value` is null; other hints keep their
   /// value. Returns the value in force; nullptr if the key is unknown, does not apply to windows of this

@@ -52,7 +52,8 @@ struct mpix_window_memory {
 
 /** MPI_Win_create, _allocate, _allocate_shared, _create_dynamic: collective. If the call fails at one
  * process, it fails at all with one class and leaves no state. `hints` end with a NULL key. `handle` is the
- * host's handle, which is passed to mpix_host_ops::window_request_create. */
+ * host's handle, which is passed to mpix_host_ops::window_request_create. `window` NULL: the host has no
+ * memory for the window at this process, and the call fails. */
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window);
 /** Bytes that this process stores, for itself or for all processes of its host, in tables with an entry

@@ -47,12 +47,12 @@ Window::Window(engine::Engine& process_engine, MPI_Comm comm, Hints const& given
       context(next_context()),
       own_lock{.holder = process_engine.locks.own_holder(lock_owner)},
       cold(std::make_unique<ColdState>(held_locks, own_lock.holder, [this] { return epoch.is_passive(); })) {
-  begin_reporting(*this);
   PMPI_Comm_rank(comm, &processes.rank);
   PMPI_Comm_size(comm, &processes.size);
-  PMPI_Comm_group(comm, &processes.group);
   control.layout = ControlLayout{processes.size};
   targets.open(processes.size);
+  begin_reporting(*this);  // after all else that may find no memory, because the destructor does not run then
+  PMPI_Comm_group(comm, &processes.group);
 }
 
 int Window::verbose = 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/windows/nam_calls.hpp"
+#include "tests/windows/refused_memory.hpp"
 
 namespace {
 
@@ -339,6 +340,22 @@ TEST_F(NamCalls, ConnectionFailsAtAllRanksIfOneHasNoMemoryForTheGroup) {
     EXPECT_EQ(window, MPI_WIN_NULL);
   }
   EXPECT_LT(::mallinfo2().uordblks, before + rounds * least_bytes_of_window) << "windows are left";
+  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
+TEST_F(NamCalls, ConnectionFailsAtAllRanksIfOneHasNoMemoryForTheWindow) {
+  std::string const port = leave_window_of_rank_0();
+  MPI_Win window = MPI_WIN_NULL;
+  for (Refused const what : refusable()) {
+    for (int const lacking : {0, size_ - 1}) {
+      RefusedScope const scope(rank_ == lacking ? what : Refused::nothing);
+      int const code = MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window);
+      EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM) << text_of(code);
+      EXPECT_EQ(window, MPI_WIN_NULL);
+      EXPECT_EQ(refusals, rank_ == lacking ? 1 : 0);
+    }
+  }
   ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
