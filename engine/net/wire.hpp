@@ -26,7 +26,7 @@
 namespace mpixrma::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 15;
+inline constexpr std::uint16_t version = 16;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -85,7 +85,8 @@ enum RequestFlag : std::uint16_t {
   flag_in_stream =
       1024,            ///< lock_request: completes its position when `owner` has the lock, without an answer
   flag_arrays = 2048,  ///< update: as OpFlags::keeps_arrays
-  flag_rmw = 4096      ///< update: as OpFlags::read_modify_write
+  flag_rmw = 4096,     ///< update: as OpFlags::read_modify_write
+  flag_ends_batch = 8192  ///< with flag_delayed_ack: the acknowledgement of the whole batch is delayed
 };
 
 /// As received, `kind` may be any number: check() validates it.

@@ -46,6 +46,11 @@ class DelayedAcknowledgements {
     note(sequence);
     requested_ = 1;
   }
+  /// The acknowledgements of a batch that ends with the last noted message are delayed too. Which messages
+  /// before the batch are acknowledged is not kept: all count as delayed.
+  void note_batch() noexcept {
+    run_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(last_, max_run)) & max_run;
+  }
   /// Returns the last message up to `newest` whose acknowledgement is not delayed.
   std::uint64_t newest_undelayed(std::uint64_t newest) const noexcept {
     return newest == last_ && requested_ != 0 ? newest : newest_operation(newest);

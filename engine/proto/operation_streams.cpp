@@ -196,6 +196,7 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
   if (operation.flushes_batch) sender_.note_flush(peer);
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
+    if (operation.flushes_batch && delay_batch(peer)) header.flags |= wire::flag_ends_batch;
     write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);
     if (operation.flushes_batch) sender_.send_batch(peer);
     return Status::ok;
@@ -217,6 +218,15 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
     write_payload(message.payload(payload_bytes), operation, fragment, described);
   }
   return sender_.send(peer, header, message, payload_bytes);
+}
+
+/// Delays the acknowledgement of the batch, unless an operation waits for one to be completed. A thread that
+/// waits requests it.
+bool OperationStreams::delay_batch(Peer& peer) noexcept {
+  MessageStream& stream = peer.state().messages;
+  if (stream.unfinished.front() != nullptr) return false;
+  stream.delayed.note_batch();
+  return true;
 }
 
 /// Requests the stripes of the operation from the target, as the first message of the operation.

@@ -115,6 +115,7 @@ class OperationStreams {
                        std::uint64_t sequence, Outstanding* entry);
   Status try_send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                            std::uint64_t sequence, Outstanding* entry);
+  static bool delay_batch(Peer& peer) noexcept;
   bool may_start(Outstanding const& entry) const noexcept;
   FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
 

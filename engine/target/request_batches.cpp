@@ -40,10 +40,11 @@ void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte
 /// error of the batch, or nullptr.
 char const* RequestBatches::take_records(Origin& origin, std::span<std::byte const> records) {
   wire::BatchReader<wire::RequestHeader> reader(origin.session.request, records);
-  wire::RequestHeader header;
+  wire::RequestHeader header{};
   std::span<std::byte const> payload;
   wire::RequestRun run;
   std::uint64_t unpaid = 0;
+  bool const was_due = origin.acknowledgement_due;
   while (reader.next(&header, &payload, &run)) {
     if (!wire::may_be_in_batch(header)) return "a request that must not be in a batch";
     std::uint64_t more = 0;
@@ -59,7 +60,10 @@ char const* RequestBatches::take_records(Origin& origin, std::span<std::byte con
     // If the lock is granted at once, the requests behind it need not be buffered first.
     if (wire::locks_in_stream(header) && parts_.lock_answers.are_due()) parts_.lock_answers.send_due();
   }
-  return reader.is_malformed() ? "a truncated batch" : nullptr;
+  if (reader.is_malformed()) return "a truncated batch";
+  bool const ends_batch = (header.flags & wire::flag_ends_batch) != 0;
+  if (ends_batch && !was_due) parts_.progress.delay_acknowledgement(origin, header);
+  return nullptr;
 }
 
 /// Handles the requests of a run. Those that cannot be executed together are handled as if each had arrived

@@ -20,6 +20,12 @@ void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& fi
   replies_.request_acknowledgement(origin);
 }
 
+void StreamProgress::delay_acknowledgement(Origin& origin, wire::RequestHeader const& last) noexcept {
+  bool const is_executed = origin.executed == last.sequence;
+  if (is_executed && origin.processed_cost - origin.reported_cost < replies_.max_unacked_bytes())
+    origin.acknowledgement_due = false;
+}
+
 void StreamProgress::reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
                             Status status) {
   replies_.add_failure(origin, header, status);

@@ -28,6 +28,8 @@ class StreamProgress {
   void note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost);
   /// Advances the stream by a run of executed requests, which begins with `first`.
   void note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run);
+  /// Delays the acknowledgement of a batch that ends with the request `last`, if all of it is executed.
+  void delay_acknowledgement(Origin& origin, wire::RequestHeader const& last) noexcept;
   /// Advances the stream by a request that is not executed, and answers with the error.
   void reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
   /// Asks the origin to send the request again; the stream does not advance.

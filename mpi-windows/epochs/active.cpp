@@ -14,13 +14,24 @@ namespace mpixrma::windows {
 
 namespace {
 
+/// The level of completion at the end of an access epoch. The target waits for the signal behind the
+/// operations, so that the origin need not. But only the target of a dynamic window knows whether there is
+/// memory at an address.
+Level level_at_end(Window const& window) noexcept {
+  return window.is_dynamic() ? Level::remote : Level::local;
+}
+
 /// Signals the end of the access epoch to the target. A signal that travels behind the operations need not
 /// wait for their completion.
 int signal_complete(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   bool const follows = target.memory == target.process && target.control == nullptr;
   int error = MPI_SUCCESS;
-  if (sequence != 0 && follows) window.engine.order.fence(*target.process, sequence, engine::OpenBatch::kept);
+  if (sequence != 0 && follows) {
+    bool const awaited = level_at_end(window) == Level::remote;
+    window.engine.order.fence(*target.process, sequence,
+                              awaited ? engine::OpenBatch::sent : engine::OpenBatch::kept);
+  }
   if (sequence != 0 && !follows) error = complete_messages(window, target);
   signal(window, target, window.control.layout.completed(), engine::ElementType::uint64);
   return error;
@@ -146,8 +157,7 @@ int complete_access(Window& window) {
       ended = end_access(window, *window.targets.find(rank), &error) && ended;
     return ended;
   });
-  // Each target waits for the signal that follows its operations, so that the origin need not.
-  return first_of(error, complete_opened(window, Level::local));
+  return first_of(error, complete_opened(window, level_at_end(window)));
 }
 
 int wait_exposure(Window& window) {
