@@ -1,6 +1,7 @@
 /// The table of a window's targets by rank, each created at its first use.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -82,8 +83,10 @@ class TargetTable {
     for (std::size_t i = 0; i < page_count(); ++i) {
       Page* const page = pages_[i].load(std::memory_order_acquire);
       if (page == nullptr) continue;
-      for (auto& entry : page->targets) {
-        if (Target* const target = entry.load(std::memory_order_acquire)) visit(*target);
+      // Not all places of the last page have a rank.
+      std::size_t const ranks = std::min(page_size, static_cast<std::size_t>(size_) - i * page_size);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        if (Target* const target = page->targets[rank].load(std::memory_order_acquire)) visit(*target);
       }
     }
   }
