@@ -211,9 +211,7 @@ int mpix_window_test(mpix_window_t* window, int* flag) {
 int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion) {
   return lock_target(of(window), type, rank, assertion);
 }
-int mpix_window_unlock(mpix_window_t* window, int rank) {
-  return unlock_target(of(window), rank);
-}
+int mpix_window_unlock(mpix_window_t* window, int rank) { return unlock_target(of(window), rank); }
 int mpix_window_lock_all(mpix_window_t* window, int assertion) {
   return on(window, "MPI_Win_lock_all", [&](Window& open) { return lock_all(open, assertion); });
 }

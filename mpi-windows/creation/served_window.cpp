@@ -14,7 +14,7 @@ namespace {
 struct Outcome {
   int error_class = MPI_SUCCESS;
   std::uint32_t mapping_id = 0;  ///< as in NamWindow
-  std::string text;             ///< description of the window, or error text
+  std::string text;              ///< description of the window, or error text
 };
 
 /// Broadcasts from `root`, usually in one message.
