@@ -23,4 +23,24 @@ inline int class_of(int code) {
   return error_class;
 }
 
+/// Initializes MPI and bounds the time of the process. Returns the rank.
+inline int begin(int* argc, char*** argv) {
+  MPI_Init(argc, argv);
+  ::alarm(600);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+inline void print_result(char const* text) {
+  std::puts(text);
+  std::fflush(stdout);
+}
+
+/// Ends a surviving process without MPI_Finalize: collective calls need all processes.
+[[noreturn]] inline void end() {
+  ::usleep(200000);
+  ::_exit(0);
+}
+
 }  // namespace mpixrma::fault

@@ -118,10 +118,7 @@ void outlive_victim(MPI_Win const (&windows)[2], MPI_Win active) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  ::alarm(600);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int const rank = begin(&argc, &argv);
   long* memory[2] = {static_cast<long*>(std::calloc(8, sizeof(long))), nullptr};
   MPI_Win windows[2];
   MPI_Win_create(memory[0], 8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &windows[0]);
@@ -140,9 +137,7 @@ int main(int argc, char** argv) {
   if (rank == other) {
     MPI_Recv(&token, 1, MPI_CHAR, origin, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     require(memory[0][0] == 7 && memory[1][0] == 7, "the puts to this process have arrived");
-    std::puts("the window outlived its target");
-    std::fflush(stdout);
+    print_result("the window outlived its target");
   }
-  ::usleep(200000);
-  ::_exit(0);  // collective calls need all processes
+  end();
 }
