@@ -271,8 +271,9 @@ class Page(Directory):
                 if len(row) == 11 and row[1:4] == ["one host", "heap", "4,096"]}
         self.assertEqual([rows[name][4] for name in ("ordering", "notify", "atomicity")], ["2.00", "1.00", "0.50"])
         self.assertEqual([rows[name][6] for name in ("ordering", "notify", "atomicity")], ["slower", "no difference", "faster"])
-        self.assertIn("Times the bare call: costs: ordering 2.00 (2.00 to 2.00); no cost: atomicity 0.50 (0.50 to 0.50); "
-                      "no difference: notify 1.00 (1.00 to 1.00).", text)
+        top = {cells[0].text: cells for cells in (line.findall("td") for line in next(tree.iter("table")).iter("tr")) if cells}
+        self.assertEqual([(top[name][1].get("class"), *top[name][1].itertext()) for name in ("ordering", "notify", "atomicity")],
+                         [("lost", "2.00", "2.00 to 2.00"), ("same", "1.00", "1.00 to 1.00"), ("won", "0.50", "0.50 to 0.50")])
 
     def test_writes_figures_with_their_origin(self):
         self.add_attributes()

@@ -89,6 +89,7 @@ class Cell:
     text: str
     order: typing.Optional[float] = None  # what the column sorts by, if not by the text
     style: str = ""
+    detail: str = ""  # in small print under the text
 
 
 @dataclasses.dataclass

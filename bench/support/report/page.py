@@ -14,11 +14,11 @@ def environment():
 
 
 def render(content):
-    """`content`: title, subtitle, summary, sections (name, title, blocks), method, properties (title, rows)."""
+    """`content`: title, subtitle, summary (blocks), sections (name, title, blocks), method, properties (title, rows)."""
     import markupsafe
-    for section in content["sections"]:
-        for block in section["blocks"]:
-            block.svg = markupsafe.Markup(block.svg)
+    shown = [block for section in content["sections"] for block in section["blocks"]]
+    for block in shown + content["summary"]:
+        block.svg = markupsafe.Markup(block.svg)
     inside = {name: markupsafe.Markup((HERE / file).read_text()) for name, file in (("css", "page.css"), ("script", "page.js"))}
     return environment().get_template("page.html").render(content, **inside)
 
@@ -76,8 +76,8 @@ def build(sections, results_by_section, records, description):
         blocks = section.blocks(results_by_section[section.NAME])
         if blocks:
             shown.append({"name": section.NAME, "title": section.TITLE, "blocks": blocks})
-    summary = [line for section in sections if hasattr(section, "summary")
-               for line in section.summary(results_by_section[section.NAME])]
+    summary = [block for section in sections if hasattr(section, "summary")
+               for block in section.summary(results_by_section[section.NAME])]
     properties = describe(description)
     failures = failure_rows(results_by_section)
     if failures:

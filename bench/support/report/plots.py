@@ -1,6 +1,7 @@
 """Plots as SVG that stands inside the page and takes the page's colour for text and axes."""
 import io
 import itertools
+import math
 import re
 
 INK = "#010203"  # replaced by the page's text colour
@@ -65,13 +66,24 @@ def lines(series, labels, reference=None):
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
     ticks = sorted({x for points in series.values() for x, _ in points})
-    axes.set_xticks(ticks, [size_text(x) for x in ticks])
+    axes.set_xticks(ticks, tick_texts(ticks))
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5), numticks=12))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.12g}"))
     axes.minorticks_off()
     axes.grid(True, color=INK, alpha=0.12, linewidth=0.6)
     axes.legend(frameon=False, fontsize=9, ncols=1 if len(series) < 5 else 2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     return finish(plt, figure)
+
+
+def tick_texts(ticks):
+    """Labels on a logarithmic axis; none where the label to the left reaches."""
+    span = math.log2(ticks[-1] / ticks[0]) if len(ticks) > 1 else 1
+    texts, free = [], ticks[0] / 2
+    for x in ticks:
+        texts.append(size_text(x) if x >= free else "")
+        if texts[-1]:
+            free = x * 2 ** (span / 14)
+    return texts
 
 
 def size_text(number):

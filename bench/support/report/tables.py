@@ -55,8 +55,7 @@ def ratio_cells(ratio):
 
 
 def ratio_cell(ratio):
-    """Ratio, interval and verdict in one cell."""
+    """Ratio and interval in one cell; the style is the verdict."""
     if ratio is None:
         return Cell("")
-    text = f"{ratio.median:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
-    return Cell(text + (", no difference" if ratio.verdict == "no difference" else ""), ratio.median, STYLES[ratio.verdict])
+    return Cell(f"{ratio.median:.2f}", ratio.median, STYLES[ratio.verdict], f"{ratio.low:.2f} to {ratio.high:.2f}")

@@ -121,14 +121,15 @@ def blocks_of(results, hosts):
         return
     where = tables.hosts_text(hosts)
     command = tables.command(NAME, results, names[0])
-    rows = list(comparison_rows(results, hosts))
+    rows = sorted(comparison_rows(results, hosts), key=lambda row: row[VERDICT].text != "slower")
     if rows:
         lost = sum(1 for row in rows if row[VERDICT].text == "slower")
         won = sum(1 for row in rows if row[VERDICT].text == "faster")
         yield Block(f"Ours beside the best of the others, {where}", command,
                     tables.limits(results, hosts, LIMITS[hosts],
                                   "The best peer is chosen by its median on the line, which favours the peer."),
-                    f"{len(rows)} lines: {won} faster, {lost} slower, {len(rows) - won - lost} without a difference, unclear or of too few pairs.",
+                    f"{len(rows)} lines: {won} faster, {lost} slower, {len(rows) - won - lost} without a difference, unclear or of too few pairs. "
+                    "Lost lines stand first.",
                     columns=("benchmark", "bytes", "ours", "best of the others", *tables.RATIO_COLUMNS, *tables.BOTH_TIMES),
                     rows=rows)
     for operation in OPERATIONS:
