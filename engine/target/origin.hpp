@@ -126,6 +126,17 @@ struct Origin {
   std::uint64_t last_use = 0;     ///< as Connections::note_use, when something was sent to it
   bool acknowledgement_due = false;
 
+  /// Account of the unsent replies whose data are read from the target's memory when they are sent; null: no
+  /// such reply yet.
+  std::shared_ptr<MessageAccount> borrowed{};
+  std::uint64_t first_borrowing = 0;  ///< position of the first request with such a reply
+
+  /// Whether the request may change memory that an unsent reply to an earlier request still refers to.
+  bool follows_borrowing(wire::RequestHeader const& request) const noexcept {
+    return borrowed != nullptr && borrowed->bytes != 0 && request.after >= first_borrowing &&
+           request.kind != wire::RequestKind::get;
+  }
+
   bool has_seen(std::uint64_t sequence) const {
     if (sequence <= executed) return true;
     return rest_ != nullptr && (rest_->lock == sequence || rest_->executed_early.contains(sequence) ||

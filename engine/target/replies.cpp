@@ -35,6 +35,25 @@ std::byte* Replies::add_payload(Reply& reply, std::size_t bytes) {
   return small_.data() + reply.begin;
 }
 
+Replies::Reply& Replies::add_borrowed(Origin& origin, wire::RequestHeader const& request,
+                                      std::span<std::byte const> data) {
+  if (origin.borrowed == nullptr) origin.borrowed = std::make_shared<MessageAccount>();
+  Message& message = transport_.message();
+  Reply* reply = nullptr;
+  try {
+    reply = &add(origin, wire::ReplyKind::data, request);
+  } catch (...) {
+    transport_.discard(message);
+    throw;
+  }
+  if (origin.borrowed->bytes == 0) origin.first_borrowing = request.sequence;
+  message.borrow(data.data(), data.size());
+  message.charge(origin.borrowed);
+  reply->message = &message;
+  reply->header.bytes = data.size();
+  return *reply;
+}
+
 void Replies::drop_from(std::size_t first) noexcept {
   if (first == replies_.size()) return;
   small_.resize(replies_[first].begin);

@@ -55,6 +55,13 @@ class Replies {
   Reply& add(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
   /// Returns the location for the payload of the newest reply; must be called before the next add().
   std::byte* add_payload(Reply& reply, std::size_t bytes);
+  /// Whether replies to the origin may refer to memory outside of the message.
+  bool may_borrow(Origin const& origin) noexcept {
+    return origin.unsent == nullptr && origin.endpoint != nullptr && !transport_.is_sealed(origin.endpoint);
+  }
+  /// Adds a reply to the request with the `data`, which is read when the reply is sent: requests that
+  /// Origin::follows_borrowing() must not be executed before.
+  Reply& add_borrowed(Origin& origin, wire::RequestHeader const& request, std::span<std::byte const> data);
   /// `exposed_base`: the base of the exposure that was added to the request's address.
   void add_failure(Origin& origin, wire::RequestHeader const& request, Status status,
                    std::uint64_t exposed_base = 0);

@@ -10,6 +10,13 @@
 
 namespace mpixrma::engine {
 
+namespace {
+
+// The data of a get of at least this size are passed to UCX instead of being copied into a message.
+constexpr std::size_t least_borrowed_bytes = 8 * 1024;
+
+}  // namespace
+
 void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& request,
                                UniqueStripeLock stripe_lock, std::size_t payload_bytes, Status resolved) {
   wire::RequestHeader const& header = request.header;
@@ -124,7 +131,14 @@ Status RequestExecution::move_data(Origin& origin, wire::CheckedRequest const& r
   if (fetches) most = fragment_bytes_;
   if (fetches && header.kind == wire::RequestKind::update)
     most = whole_elements(static_cast<ElementType>(header.element_type), most);
-  for (std::uint64_t done = 0; done < header.bytes;) {
+  std::span<std::byte const> const borrowed = range_to_borrow(origin, request);
+  for (std::uint64_t done = 0; done < borrowed.size();) {
+    std::size_t const bytes = std::min<std::uint64_t>(most, borrowed.size() - done);
+    parts_.replies.add_borrowed(origin, header, borrowed.subspan(done, bytes)).header.offset =
+        header.operation_offset + done;
+    done += bytes;
+  }
+  for (std::uint64_t done = borrowed.size(); done < header.bytes;) {
     std::size_t const bytes = std::min<std::uint64_t>(most, header.bytes - done);
     std::byte* const fetched = fetches ? new_data(origin, header, done, bytes) : nullptr;
     Status const status = parts_.memory.execute_part(request, accessed, {done, bytes}, fetched);
@@ -132,6 +146,18 @@ Status RequestExecution::move_data(Origin& origin, wire::CheckedRequest const& r
     done += bytes;
   }
   return Status::ok;
+}
+
+/// Returns the memory of a get that a reply may refer to until it is sent, which saves a copy; an empty range
+/// if the data must be copied: when the stripes are released or the target is notified, its memory may
+/// change.
+std::span<std::byte const> RequestExecution::range_to_borrow(Origin const& origin,
+                                                             wire::CheckedRequest const& request) {
+  wire::RequestHeader const& header = request.header;
+  bool const changes_at_once = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0 ||
+                               (header.notify | header.notify_exposure) != 0;
+  if (header.bytes < least_borrowed_bytes || changes_at_once || !parts_.replies.may_borrow(origin)) return {};
+  return parts_.memory.allocated_range(request);
 }
 
 /// Creates a reply for the `bytes` bytes from `done` on of the request's range; returns the location for

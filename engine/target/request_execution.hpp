@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/memory/fault_guard.hpp"
 #include "engine/net/wire.hpp"
@@ -47,6 +48,7 @@ class RequestExecution {
   Status execute(Origin& origin, wire::CheckedRequest const& request);
   Status count(Origin& origin, wire::RequestHeader const& header, Status outcome);
   Status move_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
+  std::span<std::byte const> range_to_borrow(Origin const& origin, wire::CheckedRequest const& request);
   std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
                       std::size_t bytes);
 

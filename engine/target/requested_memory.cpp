@@ -212,6 +212,17 @@ bool RequestedMemory::has_counter(RemoteAddress counter) const {
   return segment != nullptr && !segment->user_memory() && segment->contains(counter, sizeof(std::uint64_t));
 }
 
+std::span<std::byte const> RequestedMemory::allocated_range(
+    wire::CheckedRequest const& request) const noexcept {
+  wire::RequestHeader const& header = request.header;
+  if (header.kind != wire::RequestKind::get || !request.layout.is_contiguous()) return {};
+  RemoteAddress const begin = header.address + header.layout_offset;
+  OwnSegment const* const segment = segments_.find(begin);
+  bool const allocated =
+      segment != nullptr && !segment->user_memory() && segment->contains(begin, header.bytes);
+  return allocated ? std::span<std::byte const>(pointer(begin), header.bytes) : std::span<std::byte const>();
+}
+
 Status RequestedMemory::execute_part(wire::CheckedRequest const& request, FaultRange accessed, DataRange part,
                                      std::byte* fetched) const noexcept {
   wire::RequestHeader const& header = request.header;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/memory/fault_guard.hpp"
 #include "engine/memory/segment_table.hpp"
@@ -32,6 +33,9 @@ class RequestedMemory {
 
   /// Whether the memory of a resolved request exists. `*accessed` receives its addresses.
   Status find(wire::CheckedRequest const& request, FaultRange* accessed) const;
+  /// Returns the memory of a get for which find() has succeeded, if it is one range of memory that this
+  /// library has allocated, which stays valid; an empty range otherwise.
+  std::span<std::byte const> allocated_range(wire::CheckedRequest const& request) const noexcept;
   /// Executes a part of the data of a put, get or update for which find() has succeeded, with the stripes
   /// that stripes_for() requires. `fetched` receives what a fetching request asks for; nullptr for all
   /// others.

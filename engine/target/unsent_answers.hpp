@@ -35,8 +35,10 @@ class UnsentAnswers {
 
   /// Begins to count the answers to a new origin.
   void start_account(Origin& origin) const;
-  /// Whether the request may be answered now.
+  /// Whether the request may be executed and answered now.
   bool may_answer(Origin const& origin, wire::RequestHeader const& request) const noexcept {
+    if (origin.follows_borrowing(request)) [[unlikely]]
+      return false;
     if (settings_.answers_bytes == 0) return true;
     return !origin.waits_until_sent && has_room(origin, request);
   }
