@@ -90,6 +90,7 @@ struct NetworkState {
   std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
   std::uint64_t fence = 0;           ///< operations up to here must end before any later one may start
   bool flushing = false;             ///< a flush of the endpoint is in progress
+  std::uint64_t flush_covers = 0;    ///< puts up to here are covered by that flush
   std::map<std::uint64_t, NetworkOperation*> pending;         ///< operations that UCX has not completed
   std::map<std::uint64_t, NetworkOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
   std::map<std::uint32_t, std::uint64_t> unflushed;           ///< by context: its newest unflushed put

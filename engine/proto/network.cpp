@@ -239,12 +239,6 @@ void post_runs(NetworkOperation& operation, RmaOp const& transfer, ucp_rkey_h ke
   }
 }
 
-/// A flush that covers every put up to `covers`.
-struct Flush {
-  Peer* peer;
-  std::uint64_t covers;
-};
-
 void start_flush(Peer& peer);
 
 /// Unknown for exposed memory, whose offset is not stored.
@@ -253,24 +247,23 @@ ReportedOperation reported_kind(RmaOp const& transfer) noexcept {
   return transfer.kind == OpKind::put ? ReportedOperation::put : ReportedOperation::get;
 }
 
-void end_flush(Flush const& flush, ucs_status_t status) {
-  NetworkState& state = flush.peer->state().make_network();
+void end_flush(Peer& peer, ucs_status_t status) {
+  NetworkState& state = peer.state().make_network();
   state.flushing = false;
-  state.flushed = flush.covers;
+  state.flushed = state.flush_covers;
   for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
     if (status != UCS_OK)
-      flush.peer->state().messages.errors.keep(it->first,
-                                               {Status::transport, ReportedOperation::unknown, {}});
-    it = it->second <= flush.covers ? state.unflushed.erase(it) : std::next(it);
+      peer.state().messages.errors.keep(it->first, {Status::transport, ReportedOperation::unknown, {}});
+    it = it->second <= state.flushed ? state.unflushed.erase(it) : std::next(it);
   }
-  while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= flush.covers) {
+  while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= state.flushed) {
     NetworkOperation& operation = *state.awaiting_flush.begin()->second;
     state.awaiting_flush.erase(state.awaiting_flush.begin());
     operation.flushed = true;
     if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
     finish_if_done(operation);
   }
-  if (!state.awaiting_flush.empty()) start_flush(*flush.peer);
+  if (!state.awaiting_flush.empty()) start_flush(peer);
 }
 
 /// At most one flush per endpoint, because UCX counts flushes in few bits.
@@ -278,19 +271,27 @@ void start_flush(Peer& peer) {
   NetworkState& state = peer.state().make_network();
   if (state.flushing) return;
   state.flushing = true;
-  auto flush = std::make_unique<Flush>(Flush{&peer, state.issued});
+  state.flush_covers = state.issued;
   ucp_request_param_t const param = callback_of(
       [](void* request, ucs_status_t status, void* argument) {
         ucp_request_free(request);
-        std::unique_ptr<Flush> const owned(static_cast<Flush*>(argument));
-        end_flush(*owned, status);
+        end_flush(*static_cast<Peer*>(argument), status);
       },
-      flush.get());
+      &peer);
   ucs_status_ptr_t const request = ucp_ep_flush_nbx(peer.state().messages.endpoint, &param);
-  if (UCS_PTR_IS_PTR(request)) {
-    (void)flush.release();  // the callback frees it
-  } else {
-    end_flush(*flush, UCS_PTR_RAW_STATUS(request));
+  if (!UCS_PTR_IS_PTR(request)) end_flush(peer, UCS_PTR_RAW_STATUS(request));
+}
+
+/// Enters the operation before it is posted: lack of memory must not interrupt a posted one.
+void enter(NetworkState& state, NetworkOperation& operation, RmaOp const& transfer) {
+  if (transfer.kind == OpKind::put) state.unflushed[transfer.context] = operation.number;
+  auto const pending = state.pending.emplace(operation.number, &operation).first;
+  if (operation.flushed) return;
+  try {
+    state.awaiting_flush.emplace(operation.number, &operation);
+  } catch (...) {
+    state.pending.erase(pending);
+    throw;
   }
 }
 
@@ -318,25 +319,22 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
                        reported_kind(transfer),
                        {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none}});
   NetworkOperation& operation = *owned;
-  state.pending.emplace(number, &operation);
+  enter(state, operation, transfer);
   post_runs(operation, transfer, key.key);
   --operation.parts;
-  if (put) {
-    state.newest_put = number;
-    state.unflushed[transfer.context] = number;
-  }
+  if (put) state.newest_put = number;
   // The operation has no position in the message stream, so the newest one stands for it;
   // EngineOrder::complete waits for this protocol too.
   std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
   bool const ended = operation.parts == 0;
   if (ended) state.pending.erase(number);
-  if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
+  if (ended && (operation.flushed || failed(operation.status))) {
+    state.awaiting_flush.erase(number);
+    return {operation.status, true, sequence};
+  }
   (void)owned.release();  // finish_if_done() frees it
   if (peer.state().location.same_host) ++peer.state().unannounced_transfers->count;
-  if (remote) {
-    state.awaiting_flush.emplace(number, &operation);
-    start_flush(peer);
-  }
+  if (remote) start_flush(peer);
   return {Status::ok, false, sequence};
 }
 

@@ -19,6 +19,9 @@ constexpr std::size_t message_bytes = 60 * 1024;  // size of a message with seve
 std::atomic<int> failures{0};
 std::atomic<unsigned> requests{0};
 
+/// Number of allocations of this thread until one fails, once; negative: none fails.
+thread_local int allocations_left = -1;
+
 bool fails() { return failures.load() > 0 && ++requests % 2 == 1 && failures.fetch_sub(1) > 0; }
 
 }  // namespace
@@ -26,6 +29,7 @@ bool fails() { return failures.load() > 0 && ++requests % 2 == 1 && failures.fet
 // Not inlined, because the compiler would warn about malloc() and free() behind these.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (bytes == message_bytes && fails()) throw std::bad_alloc();
+  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
   void* const memory = std::malloc(bytes != 0 ? bytes : 1);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -135,6 +139,53 @@ TEST(ScarceMemory, OperationWithoutMemoryForItsMessageCompletesWithAnError) {
       EXPECT_EQ(failures, 0);
       EXPECT_EQ(status, Status::transport);
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::unreachable);
+    }
+    rank.barrier();
+  });
+}
+
+/// A UCX put is posted and completes, or is not posted at all, whichever of its allocations fails.
+TEST(ScarceMemory, NetworkPutIsCompleteOrNotStarted) {
+  auto const by_network = [](mpix_engine_config& config) {
+    config.paths = MPIX_ENGINE_PATH_NETWORK;
+    config.network_without_hardware = 1;
+  };
+  test::run_job(2, by_network, [](Rank& rank) {
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().memory.allocate(8, &memory), Status::ok);
+    std::memset(memory, 0, 8);
+    rank.publish(0, memory);
+    rank.barrier();
+    if (rank.rank() == 0) await_key(rank, 1, rank.published(1, 0));
+    std::int64_t expected = 0;
+    int refused = 0;
+    for (int failing = 0; rank.rank() == 0 && failing < 12; ++failing) {
+      Peer& peer = rank.peer(1);
+      std::int64_t value = 1000 + failing;
+      std::int64_t got = -1;
+      Waiter remote;
+      RmaOp put = contiguous(OpKind::put, &value, rank.published(1, 0), 8);
+      put.flags = OpFlags::remote_completion;
+      put.completion = &remote;
+      Issued issued{Status::out_of_memory, true, 0};
+      allocations_left = failing;
+      try {
+        issued = rank.engine().issue(peer, put);
+      } catch (std::bad_alloc const&) {
+      }
+      allocations_left = -1;
+      if (failed(issued.status)) {
+        ++refused;
+      } else {
+        expected = value;
+        if (!issued.complete) rank.engine().waits.until(peer, [&] { return remote.complete.load(); });
+      }
+      rank.engine().order.complete(peer, UINT64_MAX);
+      ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &got, put.target, 8)), Status::ok);
+      EXPECT_EQ(got, expected) << "allocation " << failing;
+    }
+    if (rank.rank() == 0) {
+      EXPECT_GT(refused, 1) << "memory never ran short";
     }
     rank.barrier();
   });
