@@ -83,7 +83,7 @@ struct mpix_engine_config {
   /** Nonzero: the engine logs a line if the network has no put and get in hardware and
    * network_without_hardware is not set. */
   int network_hardware_expected;
-  size_t answers_memory_bytes; /**< maximum bytes for unsent replies of this
+  size_t replies_memory_bytes; /**< maximum bytes for unsent replies of this
                                   process; each origin gets a share; 0: no bound. At least 16 MiB */
   size_t session_processes;    /**< processes that a session (engine/runtime/sessions.h) may have at a time;
                                     0: no bound */

@@ -52,7 +52,7 @@ SocketAddress remote_address(std::uint32_t host, std::uint32_t port) noexcept {
   return made;
 }
 
-constexpr char const* unreachable = "it cannot be asked to start its network";
+constexpr char const* unreachable = "it cannot be asked to start UCX";
 // A host that never answers is given up after about the timeout of a TCP connection attempt.
 constexpr std::chrono::minutes longest_silence{2};
 constexpr std::chrono::milliseconds repeated_after{50};
@@ -210,7 +210,7 @@ bool AddressQueries::receive(Query const& query, Answer* answer) {
     std::span<std::byte const> address;
     if (!read_address_reply(query.secret, query.opening, reply, &address)) continue;
     answer->address.assign(address.begin(), address.end());
-    if (address.empty()) answer->failure = "its network does not start";
+    if (address.empty()) answer->failure = "UCX does not start in it";
     return true;
   }
 }

@@ -1,8 +1,8 @@
-/// The start of the network on request. A process that defers its network (docs/decisions/0029) publishes,
-/// instead of the addresses of its workers, a ServiceAddress at which it answers queries for these addresses.
-/// Its agent sleeps on the sockets, and starts the network before it replies. Queries and replies are
-/// datagrams with MACs under the queried process's secret. The querying process repeats a query until the
-/// reply arrives, the system reports that nobody receives the query, or, over UDP, a time has passed.
+/// The start of UCX on request. A process that defers UCX (docs/decisions/0029) publishes, instead of the
+/// addresses of its workers, a ServiceAddress at which it answers queries for these addresses. Its agent
+/// sleeps on the sockets, and starts UCX before it replies. Queries and replies are datagrams with MACs under
+/// the queried process's secret. The querying process repeats a query until the reply arrives, the system
+/// reports that nobody receives the query, or, over UDP, a time has passed.
 #pragma once
 
 #include <array>

@@ -40,14 +40,14 @@ char const* check(std::span<std::byte const> header, BatchHeader* out) noexcept;
 /// Returns the session that the message claims, or 0 if it is not a batch of this version.
 std::uint64_t batch_session_of(std::span<std::byte const> header) noexcept;
 
-/// Whether a request may be part of a batch. Other requests are waited for, or make others wait.
+/// Whether a request may be part of a batch. All others are messages of their own.
 constexpr bool may_be_in_batch(RequestHeader const& header) noexcept {
   return moves_data(header) || locks_in_stream(header) || header.kind == RequestKind::lock_release;
 }
 
 /// Returns the number of target bytes that a request makes its receiver access or send beyond the data that
-/// it carries. The sum over the requests of a message is at most max_unpaid_bytes.
-std::uint64_t unpaid_bytes(RequestHeader const& header) noexcept;
+/// it carries. The sum over the requests of a message is at most max_uncarried_bytes.
+std::uint64_t uncarried_bytes(RequestHeader const& header) noexcept;
 
 /// Computes the expected header of the next record, equally on both sides.
 template <typename Header>

@@ -82,12 +82,12 @@ std::uint64_t target_of(std::span<std::byte const> payload) noexcept;
 /// Reads and verifies a handshake; false if it is damaged or its sender does not have `secret`.
 bool read_handshake(Secret const& secret, std::span<std::byte const> payload, Handshake* out);
 
-/// Returns the query for the worker addresses of a process with a deferred network (address_service.hpp).
+/// Returns the query for the worker addresses of a process that has deferred UCX (address_service.hpp).
 /// `opening.number` identifies the query.
 std::vector<std::byte> make_address_query(Secret const& target, SessionOpening const& opening);
 /// Reads and verifies a query to the process with this secret.
 bool read_address_query(Secret const& secret, std::span<std::byte const> payload, SessionOpening* out);
-/// Returns the reply: the address of the process; empty if its network does not start.
+/// Returns the reply: the address of the process; empty if UCX does not start there.
 std::vector<std::byte> make_address_reply(Secret const& secret, SessionOpening const& query,
                                           std::span<std::byte const> address);
 /// Reads and verifies a reply to `query`. `*address` is a view into the payload.

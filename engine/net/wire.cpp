@@ -70,7 +70,7 @@ bool is_reasonable(RequestHeader const& header) noexcept {
     case RequestKind::put:
     case RequestKind::handshake: return true;
     case RequestKind::get:
-    case RequestKind::update: return unpaid_bytes(header) <= max_unpaid_bytes;
+    case RequestKind::update: return uncarried_bytes(header) <= max_uncarried_bytes;
     default: return header.bytes == 0;
   }
 }
@@ -243,7 +243,7 @@ LateError late_error(Status status, std::span<std::byte const> payload) noexcept
           {reply.address, reply.bytes, reply.contiguous == 1, static_cast<ExposureId>(reply.exposure)}};
 }
 
-std::uint64_t unpaid_bytes(RequestHeader const& header) noexcept {
+std::uint64_t uncarried_bytes(RequestHeader const& header) noexcept {
   return is_fetching(header) || copies_of_data(header) == 0 ? header.bytes : 0;
 }
 

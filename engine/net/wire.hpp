@@ -2,16 +2,21 @@
 ///
 /// The first message on a connection is the handshake, which proves that the origin has the target's secret
 /// (session.hpp); no other request is executed before. Then the origin's requests follow as a stream of
-/// numbered messages, each of which is answered: executed or failed, also if malformed. Requests and replies
-/// carry a token of the session; messages from unauthenticated peers, which do not know the token, are
-/// dropped. Credit limits the data in flight: the cost of what an origin has sent and the target has not
-/// processed does not exceed the limit in the target's replies.
+/// numbered messages, each of which is answered: executed or failed. A malformed one is answered, too, if its
+/// position is legible. A position that is taken, or too far out of order, is dropped without an answer.
+/// Requests and replies carry a token of the session; messages from unauthenticated peers, which do not know
+/// the token, are dropped.
+///
+/// Credit limits the data in flight: an origin sends while the cost of what it has sent and the target has
+/// not processed is below the limit in the target's replies, so the last message may exceed the limit.
+/// Operations out of band, resent messages and answers to revocations are sent regardless of the credit.
 ///
 /// Every message consists of a fixed header (the UCX active message's header) and a payload. All fields are
 /// in host byte order, which is the same throughout a job; the version changes with the layout. The payload
 /// of a request is: `dimensions` WireDimension, `runs` WireRun, then the data.
 ///
-/// A receiver validates every field: see check().
+/// check() validates sizes, kinds, positions and layouts. RequestedMemory checks addresses and exposures at
+/// the target. Flags of puts, gets and updates that have no meaning there are ignored.
 #pragma once
 
 #include <cstddef>
@@ -208,8 +213,8 @@ inline constexpr std::size_t max_repeated_runs = 64;
 inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;
 
 /// Maximum number of target bytes that a request, or the requests of a batch together, may access without
-/// carrying data for them, or fetch (unpaid_bytes()); legitimate requests stay within a fragment.
-inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
+/// carrying data for them, or fetch (uncarried_bytes()); legitimate requests stay within a fragment.
+inline constexpr std::uint64_t max_uncarried_bytes = 16 * 1024 * 1024;
 
 /// Whether the request is answered with `bytes` bytes of the target's memory.
 constexpr bool is_fetching(RequestHeader const& header) noexcept {

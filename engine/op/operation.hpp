@@ -157,8 +157,8 @@ struct Issued {
   Status status = Status::ok;  ///< failed: nothing was issued, `completion` will not be called
   bool complete = true;        ///< complete at the level asked for; `completion` will not be called
   /// Position in the stream of messages to the peer, for EngineOrder::complete; for a UCX put or get, that of
-  /// the newest message. 0: already complete at the target, except for the full fence that
-  /// EngineOrder::complete makes.
+  /// the newest message, or 1 if there is none. 0: already complete at the target, except for the full fence
+  /// that EngineOrder::complete makes.
   std::uint64_t sequence = 0;
 
   /// The result for an operation that has failed or is complete: no message is outstanding.

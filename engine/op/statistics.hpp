@@ -8,7 +8,8 @@
 
 namespace mpixrma::engine {
 
-/// In the order of enum mpix_engine_path.
+/// A protocol, which the parameter `path` and the statistics call a path. In the order of enum
+/// mpix_engine_path.
 enum class Path : std::uint8_t { direct, cross_memory, network, ring, message };
 inline constexpr std::size_t path_count = 5;
 

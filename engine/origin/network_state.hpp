@@ -30,7 +30,7 @@ struct RemoteExposure {
   std::uint64_t newest_use = 0;
 };
 
-/// A question to a peer for the key of the segment that contains an address or an exposure.
+/// A query to a peer for the key of the segment that contains an address or an exposure.
 struct KeyQuery {
   RemoteAddress address = 0;
   ExposureId exposure = ExposureId::none;  ///< if set, the address is not used
@@ -81,16 +81,16 @@ struct NetworkState {
   /// Revoked keys and exposures by number, until no operation uses them. For an exposure, `key` is null.
   std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
-  std::uint64_t question = 0;        ///< operation id of the unanswered question for a key; 0: none
-  std::optional<KeyQuery> asked;     ///< the newest question; not repeated until the version changes
-  std::uint64_t issued = 0;          ///< the newest operation
-  std::uint64_t newest_put = 0;      ///< the newest put
-  std::uint64_t newest_ordered = 0;  ///< the newest operation with OpFlags::ordered
-  RecentAccesses accesses;           ///< operations with OpFlags::overlap_ordered
-  std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
-  std::uint64_t fence = 0;           ///< operations up to here must end before any later one may start
-  bool flushing = false;             ///< a flush of the endpoint is in progress
-  std::uint64_t flush_covers = 0;    ///< puts up to here are covered by that flush
+  std::uint64_t pending_query_id = 0;  ///< operation id of the unanswered query for a key; 0: none
+  std::optional<KeyQuery> last_query;  ///< the newest query; not repeated until the version changes
+  std::uint64_t issued = 0;            ///< the newest operation
+  std::uint64_t newest_put = 0;        ///< the newest put
+  std::uint64_t newest_ordered = 0;    ///< the newest operation with OpFlags::ordered
+  RecentAccesses accesses;             ///< operations with OpFlags::overlap_ordered
+  std::uint64_t flushed = 0;           ///< puts up to here are in the target's memory
+  std::uint64_t fence = 0;             ///< operations up to here must end before any later one may start
+  bool flushing = false;               ///< a flush of the endpoint is in progress
+  std::uint64_t flush_covers = 0;      ///< puts up to here are covered by that flush
   std::map<std::uint64_t, NetworkOperation*> pending;         ///< operations that UCX has not completed
   std::map<std::uint64_t, NetworkOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
   std::map<std::uint32_t, std::uint64_t> unflushed;           ///< by context: its newest unflushed put
@@ -102,7 +102,7 @@ struct NetworkState {
   void see_version(std::uint32_t version) {
     if (!gaps.see_version(version)) return;
     std::erase_if(exposures, [](auto const& known) { return !known.second.usable; });
-    asked.reset();
+    last_query.reset();
   }
 
   /// Whether no operation or flush is in flight, no put needs a flush, and no revoked key is left.

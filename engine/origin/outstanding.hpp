@@ -37,7 +37,7 @@ struct Outstanding {
   std::size_t sent = 0;             ///< bytes of the operation that are passed to UCX
   std::size_t answered = 0;         ///< bytes that were returned, or whose fragments failed
   bool executed = false;            ///< the target has reported the execution of this operation
-  unsigned rejections = 0;          ///< number of answers `busy` so far
+  unsigned busy_answers = 0;        ///< number of answers `busy` so far
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
   bool reported = false;  ///< the failure is reported; later failures of its messages are not

@@ -60,7 +60,7 @@ struct MessageStream {
   [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
   bool newest_has_delayed_ack = false;                    ///< the acknowledgement of `newest_sent` is delayed
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
-  /// Nothing is sent: a disconnect request is unanswered, or the network of either process has not started.
+  /// Nothing is sent: a disconnect request is unanswered, or UCX has yet to start in one of the processes.
   bool suspended = false;
   /// The stream may wait for a lock until `fence` is executed: may_wait_for_lock() tells. Any thread.
   std::atomic<bool> stream_lock_hint{false};

@@ -40,7 +40,7 @@ void describe_entry(Outstanding const& entry, BoundedText& text) {
   else if (entry.operation.expects_data() && entry.answered != 0)
     text.add(", %llu bytes returned", static_cast<Long>(entry.answered));
   if (entry.lock == LockState::requested) text.add(", waits for stripe locks of the target");
-  if (entry.rejections != 0) text.add(", refused %u times: the target is busy", entry.rejections);
+  if (entry.busy_answers != 0) text.add(", refused %u times: the target is busy", entry.busy_answers);
   text.add("\n");
 }
 

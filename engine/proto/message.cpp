@@ -7,17 +7,17 @@ namespace mpixrma::engine {
 
 void MessageProtocol::progress_due() {
   if (revocations.are_waiting()) revocations.answer();
-  if (streams.has_rejected()) streams.retry();
+  if (streams.has_retries()) streams.retry();
   streams.progress_due();
 }
 
-void MessageProtocol::network_started() {
+void MessageProtocol::ucx_started() {
   for (std::uint64_t const process : sessions.take_waiting()) resume(process);
 }
 
-void MessageProtocol::network_failed() {
+void MessageProtocol::ucx_failed() {
   for (std::uint64_t const process : sessions.take_waiting())
-    connections_.lose_messages(process, "the network of this process does not start");
+    connections_.lose_messages(process, "UCX does not start in this process");
 }
 
 void MessageProtocol::take_addresses() {

@@ -37,8 +37,8 @@ class MessageProtocol {
         streams(sender, sessions, tracked, credentials, settings.streams),
         lock_requests(sender, sessions, streams, credentials),
         revocations(sessions, streams),
-        replies({connections, sessions, tracked, streams, revocations, lock_table}, settings.credit_bytes,
-                log),
+        reply_handler({connections, sessions, tracked, streams, revocations, lock_table},
+                      settings.credit_bytes, log),
         connections_(connections),
         log_(log) {}
 
@@ -48,19 +48,19 @@ class MessageProtocol {
   OperationStreams streams;
   LockRequests lock_requests;
   Revocations revocations;
-  ReplyHandler replies;
+  ReplyHandler reply_handler;
 
-  /// Answers revocations, resends rejected messages, and finishes operations whose origin buffers UCX has
-  /// released. Called after each progress of the transport.
+  /// Answers revocations, resends messages that were answered `busy`, and finishes operations
+  /// whose origin buffers UCX has released. Called after each progress of the transport.
   void progress_due();
   /// Whether there is work that no event announces: operations wait for a busy target or for stripes of this
   /// process, or answers to revocations wait for users of the keys.
-  bool has_waiting() const noexcept { return streams.has_rejected() || revocations.are_waiting(); }
+  bool has_waiting() const noexcept { return streams.has_retries() || revocations.are_waiting(); }
 
-  /// Resumes the streams that have waited for the network of this process, which has started.
-  void network_started();
-  /// Fails these streams, because the network does not start.
-  void network_failed();
+  /// Resumes the streams that have waited for UCX in this process, which has started.
+  void ucx_started();
+  /// Fails these streams, because UCX does not start.
+  void ucx_failed();
   /// Resumes the streams that have waited for addresses, once these have arrived, and fails those whose query
   /// has failed.
   void take_addresses();

@@ -60,19 +60,19 @@ std::optional<KeyQuery> NetworkProtocol::needed_query(Peer& peer, RmaOp const& t
   if (!can_transfer(transfer)) return std::nullopt;
   ExposureId const exposure = transfer.exposed.target;
   RemoteAddress begin = begin_of(transfer);
-  KeyQuery const question{exposure == ExposureId::none ? begin : 0, exposure};
+  KeyQuery const query{exposure == ExposureId::none ? begin : 0, exposure};
   NetworkState* const state = peer.state().network_if_any();
-  if (state == nullptr) return question;
-  if (state->question != 0 || state->asked == question) return std::nullopt;
+  if (state == nullptr) return query;
+  if (state->pending_query_id != 0 || state->last_query == query) return std::nullopt;
   if (exposure != ExposureId::none) {
     RemoteExposure const* const known = find_exposure(peer, transfer);
-    if (known == nullptr) return question;
+    if (known == nullptr) return query;
     if (!known->usable) return std::nullopt;
     begin += known->exposure.base;
   }
   // A transfer that ends outside of the segment never uses this protocol.
   bool const answered = engine::find_key(*state, begin, 1) != nullptr || state->gaps.contain(begin);
-  return answered ? std::nullopt : std::optional(question);
+  return answered ? std::nullopt : std::optional(query);
 }
 
 RemoteExposure* NetworkProtocol::find_exposure(Peer& peer, RmaOp const& transfer) noexcept {
@@ -141,7 +141,7 @@ void NetworkProtocol::forget_all(Peer& peer) noexcept {
   state->keys.clear();
   state->exposures.clear();
   state->revoked.clear();
-  state->asked.reset();
+  state->last_query.reset();
 }
 
 /// An operation until UCX has completed all its parts and, if required, a flush has ended.

@@ -1,5 +1,5 @@
 /// UCX put and get with remote keys, for registered memory of other hosts: the origin's side. Updates never
-/// use this path, because only the target's CPU executes them. Under the channel's lock throughout.
+/// use this protocol, because only the target's CPU executes them. Under the channel's lock throughout.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -23,13 +23,13 @@ bool hardware_rdma_present(char const* interfaces, Log const& log);
 
 class NetworkProtocol {
  public:
-  /// Whether this path is possible and worthwhile for the transfer if the memory is registered.
+  /// Whether the protocol is possible and worthwhile for the transfer if the memory is registered.
   static bool can_transfer(RmaOp const& transfer) noexcept;
 
   /// Returns the key for the transfer's target range, or nullptr if it is unknown.
   static RemoteKey* find_key(Peer& peer, RmaOp const& transfer) noexcept;
-  /// Returns the question whose answer would let transfers like this one use the path; nothing if the answer
-  /// is known, or another question is not answered yet.
+  /// Returns the query whose answer would let transfers like this one use the protocol; nothing if the
+  /// answer is known, or another query is not answered yet.
   static std::optional<KeyQuery> needed_query(Peer& peer, RmaOp const& transfer) noexcept;
   /// Stores an answer of the peer's agent: a segment with its key, if there is one, or a gap. Must be called
   /// when the answer arrives, before revoke() for any later revocation.

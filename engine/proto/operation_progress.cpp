@@ -38,28 +38,28 @@ void OperationStreams::progress_due() {
 void OperationStreams::note_busy(Outstanding& entry) {
   constexpr unsigned longest_pause = 6;
   entry.stripe_lock.release();
-  rejected_.push_back({entry.operation_id, 1u << std::min(entry.rejections++, longest_pause)});
+  busy_retries_.push_back({entry.operation_id, 1u << std::min(entry.busy_answers++, longest_pause)});
 }
 
 void OperationStreams::retry() {
   std::vector<Peer*> stalled;
   stalled.swap(stalled_);
   for (Peer* const peer : stalled) progress(*peer);
-  std::vector<Rejected> waiting;
-  waiting.reserve(rejected_.size());  // `rejected_` takes them back without further memory
-  waiting.swap(rejected_);
+  std::vector<BusyRetry> waiting;
+  waiting.reserve(busy_retries_.size());  // `busy_retries_` takes them back without further memory
+  waiting.swap(busy_retries_);
   for (auto const& [operation_id, pause] : waiting) {
     Outstanding* const entry = tracked_.find(operation_id);
     if (entry == nullptr || entry->peer->state().messages.broken) continue;  // lost meanwhile
     if (pause == 0 && entry->stripe_lock.acquire()) {
       send_again(*entry);
     } else {
-      rejected_.push_back({operation_id, pause == 0 ? 0 : pause - 1});
+      busy_retries_.push_back({operation_id, pause == 0 ? 0 : pause - 1});
     }
   }
 }
 
-/// Resends the rejected message at its old position of the stream.
+/// Resends a message that was answered `busy` at its old position of the stream.
 void OperationStreams::send_again(Outstanding& entry) {
   if (entry.lock == LockState::requested) return send_lock(entry);
   MessageOperation const& operation = entry.operation;

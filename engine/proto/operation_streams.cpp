@@ -247,11 +247,11 @@ void OperationStreams::send_lock(Outstanding& entry) {
   }
 }
 
-Outstanding& OperationStreams::queue_query(Peer& peer, KeyQuery const& question) {
+Outstanding& OperationStreams::queue_query(Peer& peer, KeyQuery const& query) {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
-  operation.header.address = question.address;
-  operation.header.exposure = static_cast<std::uint64_t>(question.exposure);
+  operation.header.address = query.address;
+  operation.header.exposure = static_cast<std::uint64_t>(query.exposure);
   return queue(peer, operation);
 }
 
@@ -262,15 +262,15 @@ Outstanding* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
   return &entry;
 }
 
-void OperationStreams::query_key(Peer& peer, KeyQuery const& question) {
+void OperationStreams::query_key(Peer& peer, KeyQuery const& query) {
   MessageStream const& stream = peer.state().messages;
-  // Queued behind the lock, the question would delay answers to the peer.
+  // Queued behind the lock, the query would delay answers to the peer.
   bool const at_once = stream.unsent == nullptr && stream.may_send();
   if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.ensure_session(peer))) return;
   NetworkState& state = peer.state().make_network();
-  state.asked = question;
+  state.last_query = query;
   // Before sending, because a process answers itself within the send.
-  state.question = queue_query(peer, question).operation_id;
+  state.pending_query_id = queue_query(peer, query).operation_id;
   advance(peer);
 }
 

@@ -42,7 +42,7 @@ class OperationStreams {
   /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
   /// not sent yet and regardless of the credit, because earlier messages may wait for these stripes. The
   /// operation has no predecessors and at most a fragment's data; its completion is called at its end.
-  /// Returns nullopt while the stream is suspended, for example until a deferred network has started.
+  /// Returns nullopt while the stream is suspended, for example until deferred UCX has started.
   std::optional<Issued> issue_out_of_band(Peer& peer, RmaOp const& operation);
 
   /// As issue(), if the operation continues the last run of the batch that is being filled. Returns the
@@ -55,8 +55,8 @@ class OperationStreams {
   Outstanding* find_segment(Peer& peer, RemoteAddress address);
   void release(Outstanding& entry) noexcept { tracked_.release(entry); }
   /// Requests a key, behind all earlier messages; the segment handler receives the answer. There must be no
-  /// unanswered question to the peer. Does nothing if the question would have to wait for a lock.
-  void query_key(Peer& peer, KeyQuery const& question);
+  /// unanswered query to the peer. Does nothing if the query would have to wait for a lock.
+  void query_key(Peer& peer, KeyQuery const& query);
 
   /// Queues one message without data, behind those that are not sent yet; advance() sends it.
   Outstanding& queue(Peer& peer, MessageOperation const& operation);
@@ -78,7 +78,7 @@ class OperationStreams {
   /// Retries operations that wait for a busy target, or for stripes of this process.
   void retry();
   /// Whether there are such operations; no event announces that they can be sent.
-  bool has_rejected() const noexcept { return !rejected_.empty() || !stalled_.empty(); }
+  bool has_retries() const noexcept { return !busy_retries_.empty() || !stalled_.empty(); }
 
   /// As MessageStream::is_executed(), for waiting callers: if the acknowledgement is delayed, queues and
   /// sends an empty put that requests it.
@@ -95,7 +95,7 @@ class OperationStreams {
 
  private:
   /// An operation whose target was busy.
-  struct Rejected {
+  struct BusyRetry {
     std::uint64_t operation_id;
     unsigned pause;  ///< calls of retry() until the next attempt
   };
@@ -105,7 +105,7 @@ class OperationStreams {
   void send_out_of_band(Outstanding& entry);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                       std::uint64_t messages);
-  Outstanding& queue_query(Peer& peer, KeyQuery const& question);
+  Outstanding& queue_query(Peer& peer, KeyQuery const& query);
   void note_stalled(Peer& peer);
   void send_lock(Outstanding& entry);
   void send_again(Outstanding& entry);
@@ -125,7 +125,7 @@ class OperationStreams {
   Credentials const& credentials_;
   Settings settings_;
   std::vector<Peer*> due_;
-  std::vector<Rejected> rejected_;
+  std::vector<BusyRetry> busy_retries_;
   /// The newest message sent ahead of unsent ones, for the few peers with such messages.
   std::vector<std::pair<Peer const*, std::uint64_t>> out_of_band_;
   std::vector<Peer*> stalled_;  ///< the next operation waits for stripes of this process

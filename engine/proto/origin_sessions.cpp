@@ -26,7 +26,7 @@ bool OriginSessions::connect(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
   if (state.messages.broken) return false;
-  if (request_network_or_address(peer)) {
+  if (request_ucx_or_address(peer)) {
     state.messages.suspended = true;
     return true;
   }
@@ -40,13 +40,13 @@ bool OriginSessions::connect(Peer& peer) {
   }
 }
 
-/// Starts the network of this process, or asks for the address of the peer, if the connection lacks one of
+/// Starts UCX in this process, or asks for the address of the peer, if the connection lacks one of
 /// them. Returns whether the connection must wait for it.
-bool OriginSessions::request_network_or_address(Peer& peer) {
+bool OriginSessions::request_ucx_or_address(Peer& peer) {
   PeerState const& state = peer.state();
   if (!transport_.is_open()) {
     waiting_.push_back(peer.process());
-    start_network_();
+    start_ucx_();
     return true;
   }
   // A connection that the peer has opened needs no address.

@@ -33,9 +33,9 @@ class OriginSessions {
 
   /// Sets this process's address, which every handshake contains.
   void set_address(std::span<std::byte const> address) { address_ = address; }
-  /// Sets the function that starts the network of this process for the first connection. `start` must not
-  /// wait: network_started() or network_failed() of MessageProtocol is called later.
-  void set_start(std::function<void()> start) { start_network_ = std::move(start); }
+  /// Sets the function that starts UCX in this process for the first connection. `start` must not wait:
+  /// ucx_started() or ucx_failed() of MessageProtocol is called later.
+  void set_start(std::function<void()> start) { start_ucx_ = std::move(start); }
 
   /// Adds a peer, so that its loss can be reported. Called when the peer is created.
   void add_peer(Peer& peer);
@@ -45,12 +45,12 @@ class OriginSessions {
   Peer* peer_of(std::uint64_t process) const noexcept;
 
   /// Opens the connection, unless it is open. Returns false if that is not possible. Suspends the stream if
-  /// the network of this process or of the peer must start first.
+  /// UCX must start first in this process or in the peer.
   bool connect(Peer& peer);
   /// As connect(), with the reason.
   Status ensure_session(Peer& peer);
 
-  /// Returns the processes with streams that wait for the network of this process, and forgets them.
+  /// Returns the processes with streams that wait for UCX in this process, and forgets them.
   std::vector<std::uint64_t> take_waiting() { return std::exchange(waiting_, {}); }
   /// Queries for the addresses of processes with streams that wait for them.
   AddressQueries& queries() noexcept { return queries_; }
@@ -67,14 +67,14 @@ class OriginSessions {
 
  private:
   bool send_handshake(Peer& peer);
-  bool request_network_or_address(Peer& peer);
+  bool request_ucx_or_address(Peer& peer);
 
   Transport& transport_;
   Connections& connections_;
   Credentials const& credentials_;
   RequestSender& sender_;
   AddressQueries queries_;
-  std::function<void()> start_network_;
+  std::function<void()> start_ucx_;
   std::vector<std::uint64_t> waiting_;
   std::span<std::byte const> address_;
   std::uint64_t handshakes_ = 0;

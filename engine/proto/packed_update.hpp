@@ -1,4 +1,5 @@
-/// The local sides of an update, packed piece by piece, for paths on which the target's data comes in pieces.
+/// The local sides of an update, packed piece by piece, for protocols by which the target's data comes in
+/// pieces.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ class RequestSender {
   /// Sends the deferred batches, which have waited for the rest of a series long enough.
   void send_deferred_batches();
   /// As send_deferred_batches(), for the agent, which has found that no thread has called the library since
-  /// the agent's previous look.
+  /// the agent's previous check.
   void send_abandoned_batches();
   /// Whether there are deferred batches.
   bool has_deferred_batch() const noexcept { return deferred_ != 0; }

@@ -82,21 +82,21 @@ enum class Outcome : std::uint8_t { answered, not_taken, lost };
 
 /// Waits until the slot is answered, no thread has taken it for the route's timeout, or the peer is lost.
 Outcome wait(RingSlot& slot, RingRoute const& route) {
-  constexpr unsigned looks_per_time = 16;
-  constexpr unsigned looks_before_yield = 4096;
+  constexpr unsigned polls_per_clock_read = 16;
+  constexpr unsigned polls_before_yield = 4096;
   std::chrono::steady_clock::time_point end;
   bool taken = false;
-  for (unsigned looks = 1; !slot.is_answered(); ++looks) {
+  for (unsigned polls = 1; !slot.is_answered(); ++polls) {
     route.serve();
     cpu_relax();
-    if (looks % looks_per_time != 0) continue;
+    if (polls % polls_per_clock_read != 0) continue;
     auto const now = std::chrono::steady_clock::now();
-    if (looks == looks_per_time) end = now + route.timeout;
+    if (polls == polls_per_clock_read) end = now + route.timeout;
     if (!taken && now >= end) {
       if (slot.try_take_back()) return Outcome::not_taken;
       taken = true;
     }
-    if (looks < looks_before_yield) continue;
+    if (polls < polls_before_yield) continue;
     if (route.peer.is_lost()) return Outcome::lost;
     sched_yield();
   }

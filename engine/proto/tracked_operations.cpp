@@ -53,9 +53,9 @@ bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t exec
   if (entry.reported) return executed >= entry.last_sequence;
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
   // A query is finished by its answer: the acknowledgement may come earlier with another reply.
-  bool const is_question =
+  bool const is_query =
       entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::lock_request);
-  if (is_question || entry.executed) return entry.executed || failed(entry.status);
+  if (is_query || entry.executed) return entry.executed || failed(entry.status);
   return !entry.operation.completes_when_executed || executed >= entry.last_sequence;
 }
 
@@ -88,11 +88,11 @@ void TrackedOperations::finish(Outstanding& entry) noexcept {
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
     NetworkState* const network = peer.state().network_if_any();
-    if (network == nullptr || network->question != entry.operation_id) {
+    if (network == nullptr || network->pending_query_id != entry.operation_id) {
       entry.live = false;  // the caller reads the answer and releases it
       return;
     }
-    network->question = 0;
+    network->pending_query_id = 0;
     return pool_.release(entry);
   }
   Completion* const completion = entry.operation.completion;

@@ -29,7 +29,7 @@ namespace {
 using std::chrono::microseconds;
 
 // A polling application polls at least once within this time.
-constexpr microseconds glance{20};
+constexpr microseconds first_poll_window{20};
 // Number of polls without a message after which the agent returns to the event descriptor, or polls half as
 // often.
 constexpr int idle_polls = 16;
@@ -181,7 +181,7 @@ bool Agent::sleep_until_event() {
     }
     // A full queue to a peer, or held stripes: no event announces their end. A stopped peer leaves its
     // queue full for long. Arriving messages are an event.
-    if (busy && pause(glance * (1 << halvings), armed ? channel_.transport.event_fd() : -1)) {
+    if (busy && pause(first_poll_window * (1 << halvings), armed ? channel_.transport.event_fd() : -1)) {
       forget_wake();
       polls_in_vain = 0;
     }
@@ -225,7 +225,7 @@ void Agent::answer(pollfd const* services) const {
 void Agent::yield_to_application() {
   std::uint64_t polls = channel_.polls();
   std::uint64_t events = channel_.events();
-  microseconds duration = glance;
+  microseconds duration = first_poll_window;
   for (int idle = 0; idle < idle_polls;) {
     if (pause(duration, -1)) {
       forget_wake();

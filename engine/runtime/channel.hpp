@@ -1,5 +1,5 @@
-/// A channel for messages: the lock, the transport, and both sides of the message path, shared by application
-/// threads and the channel's agent.
+/// A channel for messages: the lock, the transport, and both sides of the message protocol, shared by
+/// application threads and the channel's agent.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class Channel final : public MessageHandler {
         executor({transport, connections, segments, locks, credentials},
                  {{config.fragment_bytes, config.credit_bytes, config.origins_memory_bytes},
                   batch_bytes(config),
-                  config.answers_memory_bytes,
+                  config.replies_memory_bytes,
                   config.session_processes},
                  log),
         eviction({transport, connections, message_protocol, executor}, credentials.process,
@@ -146,11 +146,11 @@ class Channel final : public MessageHandler {
   }
 
   /// Called by the agent: sends the deferred batches, unless a thread has called the library since the
-  /// agent's previous look. With the lock held.
+  /// agent's previous check. With the lock held.
   void send_abandoned_batches() {
-    if (message_protocol.sender.has_deferred_batch() && polls() == polls_at_last_look_)
+    if (message_protocol.sender.has_deferred_batch() && polls() == polls_at_last_check_)
       message_protocol.sender.send_abandoned_batches();
-    polls_at_last_look_ = polls();
+    polls_at_last_check_ = polls();
   }
 
   /// Records which processes of this host have ended. With the lock held.
@@ -301,7 +301,7 @@ class Channel final : public MessageHandler {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  /// Notifies both sides of the message path before the connection is closed.
+  /// Notifies both sides of the message protocol before the connection is closed.
   void handle_losses();
   /// Releases the memory of a lost peer of this host if its process has ended; otherwise watches the process,
   /// whose end leads to another call.
@@ -311,7 +311,7 @@ class Channel final : public MessageHandler {
                   std::span<std::byte const> payload) noexcept override {
     bool const for_executor = kind == wire::MessageClass::request || kind == wire::MessageClass::requests;
     for_executor ? executor.on_message(kind, header, payload)
-                 : message_protocol.replies.on_message(kind, header, payload);
+                 : message_protocol.reply_handler.on_message(kind, header, payload);
   }
   void on_disconnect(std::span<std::byte const> header) noexcept override { eviction.on_disconnect(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
@@ -329,7 +329,7 @@ class Channel final : public MessageHandler {
   std::chrono::steady_clock::time_point last_progress_;   ///< by issuing threads
   unsigned appended_ = 0;                                 ///< number of calls of progress_after_append()
   std::chrono::steady_clock::time_point deferred_since_;  ///< of the oldest deferred batch
-  std::uint64_t polls_at_last_look_ = 0;                  ///< of the agent for deferred batches
+  std::uint64_t polls_at_last_check_ = 0;                 ///< of the agent for deferred batches
   std::chrono::steady_clock::time_point last_burst_;      ///< end of the last poll_ring_burst()
   std::atomic<bool> agent_sleeps_{false};
   std::atomic<bool> needs_polling_{false};

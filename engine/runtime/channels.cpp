@@ -14,7 +14,7 @@ mpix_engine_config share_of(mpix_engine_config const& config, std::size_t channe
   mpix_engine_config share = config;
   share.process_memory_bytes /= channels;
   share.origins_memory_bytes /= channels;
-  share.answers_memory_bytes /= channels;
+  share.replies_memory_bytes /= channels;
   share.max_endpoints = std::max<std::size_t>(config.max_endpoints / channels, 1);
   return share;
 }
@@ -92,7 +92,7 @@ void Channels::begin(std::span<std::byte const> address) {
       std::lock_guard const held(channel->lock);
       channel->transport.begin();
       channel->message_protocol.sessions.set_address(address);
-      channel->message_protocol.network_started();
+      channel->message_protocol.ucx_started();
     }
     channel->wake_agent();  // it sleeps, not yet on the worker's descriptor
   }
@@ -102,7 +102,7 @@ void Channels::fail_deferred() {
   for (auto const& channel : channels_) {
     {
       std::lock_guard const held(channel->lock);
-      channel->message_protocol.network_failed();
+      channel->message_protocol.ucx_failed();
     }
     channel->wake_agent();
   }

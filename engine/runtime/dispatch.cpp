@@ -62,7 +62,7 @@ Status Dispatch::revalidate() const {
 }
 
 /// Counts and traces an operation that was not rejected.
-void Dispatch::count(Path path, Issued const& issued) noexcept {
+void Dispatch::record(Path path, Issued const& issued) noexcept {
   if (failed(issued.status) || counted_->is_internal) return;
   if (state_.recorder != nullptr) [[unlikely]]
     state_.recorder->add_operation(began_, peer_.process(), path, *counted_, issued);
@@ -78,7 +78,7 @@ std::optional<Issued> Dispatch::try_protocols(Stage stage) {
   for (Protocol const& protocol : protocols) {
     if (protocol.stage != stage) continue;
     if (auto const issued = protocol.issue(*this)) {
-      count(protocol.path, *issued);
+      record(protocol.path, *issued);
       return issued;
     }
     if (!unexecuted_.empty()) return execute_remainder();
@@ -110,7 +110,7 @@ std::optional<Issued> Dispatch::issue_traced_direct() {
   std::byte* const mapped = peer_.translate_traced(begin, bytes);
   if (mapped == nullptr) return std::nullopt;
   execute_with_stripes(operation, mapped - extent.begin, *peer_.stripes(), begin, begin + bytes);
-  count(Path::direct, Issued{});
+  record(Path::direct, Issued{});
   return Issued{};
 }
 
@@ -152,14 +152,14 @@ std::optional<Issued> Dispatch::execute_remainder() {
   remaining.count_as(*this);
   if (cross_memory::process_vm_can_transfer(remaining)) {
     if (auto const issued = cross_memory::transfer(remaining)) {
-      remaining.count(Path::cross_memory, *issued);
+      remaining.record(Path::cross_memory, *issued);
       return issued;
     }
     if (!remaining.unexecuted_.empty()) return remaining.execute_remainder();
   }
   if (holds_target_) {
     Issued const issued = Issued::ended(message::execute_out_of_band(remaining));
-    remaining.count(Path::message, issued);
+    remaining.record(Path::message, issued);
     return issued;
   }
   RmaOp awaited = original_rest.operation();

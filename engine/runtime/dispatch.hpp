@@ -158,7 +158,7 @@ class Dispatch {
   bool must_use_message();
   Status resolve(RmaOp* operation) const;
   Status revalidate() const;
-  void count(Path path, Issued const& issued) noexcept;
+  void record(Path path, Issued const& issued) noexcept;
   bool tracks_accesses() const noexcept;
   void wait_for_overlapping();
   Predecessors predecessors() const;

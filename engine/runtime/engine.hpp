@@ -1,4 +1,4 @@
-/// The one-sided engine of a process in the job: peers, segments and paths behind one object.
+/// The one-sided engine of a process in the job: peers, segments and protocols behind one object.
 ///
 /// Thread-safe throughout. Operations complete at the target without any action of the application there. The
 /// engine handles bytes, layouts and processes; attributes, ranks and communicators belong to the layers

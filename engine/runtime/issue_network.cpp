@@ -65,8 +65,8 @@ std::optional<Issued> network::issue(Dispatch& dispatch) {
 
 void Dispatch::query_key() noexcept try {
   if (!network_is_usable() || original_.is_update()) return;
-  if (auto const question = NetworkProtocol::needed_query(peer_, original_))
-    channel().message_protocol.streams.query_key(peer_, *question);
+  if (auto const query = NetworkProtocol::needed_query(peer_, original_))
+    channel().message_protocol.streams.query_key(peer_, *query);
 } catch (std::bad_alloc const&) {
   state_.log.write(LogLevel::error, "no memory to ask process %llx for a key",
                    static_cast<unsigned long long>(peer_.process()));

@@ -60,10 +60,10 @@ class MPIX_ENGINE_API EngineLocks {
   /// Whether the stream to the peer may wait for a lock that was requested by acquire_in_stream().
   bool stream_may_wait_for_lock(Peer& peer);
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
-  /// holder's, whatever path they take: a release by message waits for UCX puts and gets, and the release of
-  /// a lock that was acquired without messages waits for messages. Locally complete when the call returns;
-  /// EngineOrder::complete(peer, sequence) waits until the release is executed. bad_argument: not held by
-  /// `owner`, reported by the call or by EngineFailures::take(peer, context).
+  /// holder's, whatever protocols they take: a release by message waits for UCX puts and gets, and the
+  /// release of a lock that was acquired without messages waits for messages. Locally complete when the call
+  /// returns; EngineOrder::complete(peer, sequence) waits until the release is executed. bad_argument: not
+  /// held by `owner`, reported by the call or by EngineFailures::take(peer, context).
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
 
   /// Returns the lock word if both processes have it in memory, for frequent use: SharedLock::try_lock() and

@@ -178,14 +178,15 @@ constexpr FormerName former_parameters[] = {
     {"rdma", "network"}, {"mailbox_us", "ring_us"}, {"window_size", "credit"}};
 constexpr FormerName former_paths[] = {{"rdma", "network"}, {"agent", "ring,message"}};
 
-/// Returns 0 if the word names no path.
+/// Returns 0 if the word names no protocol.
 unsigned path_of(std::string_view word) noexcept {
   for (PathName const& path : path_names)
     if (path.name == word) return path.bit;
   return 0;
 }
 
-/// Returns the paths of a former name, whose new names are written to `why`; 0 if the word is no former name.
+/// Returns the protocols of a former name, whose new names are written to `why`; 0 if the word is no former
+/// name.
 unsigned former_path_of(std::string_view word, char* why, std::size_t bytes) noexcept {
   for (FormerName const& path : former_paths) {
     if (path.former != word) continue;

@@ -20,11 +20,11 @@ bool contains(wire::SegmentReply const& answer, RemoteAddress address) noexcept 
 Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
   std::unique_lock held(channel_of(peer).lock);
   OperationStreams& streams = channel_of(peer).message_protocol.streams;
-  Outstanding* const question = streams.find_segment(peer, address);
-  if (question == nullptr) return Status::unreachable;
-  channel_of(peer).progress_until(held, [&] { return !question->live; });
-  std::optional<wire::SegmentReply> const found = question->segment;
-  streams.release(*question);
+  Outstanding* const query = streams.find_segment(peer, address);
+  if (query == nullptr) return Status::unreachable;
+  channel_of(peer).progress_until(held, [&] { return !query->live; });
+  std::optional<wire::SegmentReply> const found = query->segment;
+  streams.release(*query);
   if (!found) return Status::transport;
   *answer = *found;
   return Status::ok;

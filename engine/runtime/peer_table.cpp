@@ -112,7 +112,7 @@ std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress its) {
   peer->channel = &state_.channels.of(process);
   peer->unannounced_transfers = &peer->channel->unannounced_transfers;
   peer->location = peer->channel->connections.locate(std::move(its));
-  // Without these paths, processes of this host are treated like processes of another host.
+  // Without these protocols, processes of this host are treated like processes of another host.
   bool const local_paths = state_.may_use(MPIX_ENGINE_PATH_DIRECT) ||
                            state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY) ||
                            state_.may_use(MPIX_ENGINE_PATH_RING);

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 Status EngineState::start() {
   copy_decisions.open(config);
   if (Status const status = open_memory(); failed(status)) return status;
-  if (Status const status = prepare_network(); failed(status)) return status;
+  if (Status const status = prepare_ucx(); failed(status)) return status;
   open_device_memory();
   if (bootstrap.exit_fd != nullptr && bootstrap.next_exited != nullptr)
     channels.front().agent.watch_fd(bootstrap.exit_fd(bootstrap.context), [this] { handle_exits(); });

@@ -80,8 +80,8 @@ struct EngineState {
   CopyDecisions copy_decisions;
   Watches watches;
   Inspection inspection;
-  AddressService address_service;           ///< of a process whose network is deferred
-  std::atomic<bool> network_wanted{false};  ///< a deferred network is to start
+  AddressService address_service;       ///< of a process that has deferred UCX
+  std::atomic<bool> ucx_wanted{false};  ///< deferred UCX is to start
   /// The blob with the addresses of the workers, without the secret; empty until the workers exist.
   std::vector<std::byte> address;
   std::vector<std::byte> publication;  ///< the blob that the host publishes, with the secret
@@ -99,16 +99,16 @@ struct EngineState {
   void open_device_memory();
   void handle_exits();
 
-  // The start of the network (engine/runtime/network_start.cpp).
+  // The start of UCX (engine/runtime/ucx_start.cpp).
 
-  /// Starts the network, or defers its start to the first message.
-  Status prepare_network();
-  Status start_network();
+  /// Starts UCX, or defers its start to the first message.
+  Status prepare_ucx();
+  Status start_ucx();
   bool may_put_and_get() const;
   Status start_registrations();
-  bool may_defer_network() const;
-  Status defer_network();
-  /// Starts a deferred network, unless it has started. Called by the agent of the first channel only.
+  bool may_defer_ucx() const;
+  Status defer_ucx();
+  /// Starts deferred UCX, unless it has started. Called by the agent of the first channel only.
   Status start_late();
   /// As start_late(), if a thread of this process waits for it.
   void start_if_wanted();

@@ -2,9 +2,9 @@
 ///
 /// The locks are in the process's control segment, so that an origin on the same host and the process's own
 /// agent use the same locks. A stripe is selected by the virtual address in the process, independently of the
-/// path. Memory that an operation updates is locked exclusively, memory that it only reads is locked shared.
-/// Several stripes are acquired in ascending order, and those of the process with the lower identity first,
-/// so no deadlock can occur.
+/// protocol. Memory that an operation updates is locked exclusively, memory that it only reads is locked
+/// shared. Several stripes are acquired in ascending order, and those of the process with the lower identity
+/// first, so no deadlock can occur.
 #pragma once
 
 #include <sys/types.h>

@@ -19,7 +19,7 @@
 #include "engine/target/buffer_budget.hpp"
 #include "engine/target/execution_trace.hpp"
 #include "engine/target/handshakes.hpp"
-#include "engine/target/lock_answers.hpp"
+#include "engine/target/lock_replies.hpp"
 #include "engine/target/origin_table.hpp"
 #include "engine/target/replies.hpp"
 #include "engine/target/request_batches.hpp"
@@ -31,7 +31,7 @@
 #include "engine/target/ring_requests.hpp"
 #include "engine/target/segment_queries.hpp"
 #include "engine/target/stream_progress.hpp"
-#include "engine/target/unsent_answers.hpp"
+#include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {
 
@@ -41,7 +41,7 @@ class Executor {
   struct Settings {
     BufferBudget::Settings buffers;
     std::size_t batch_bytes = 0;        ///< largest message of several replies; 0: each is sent alone
-    std::size_t answers_bytes = 0;      ///< as UnsentAnswers::Settings::answers_bytes
+    std::size_t replies_bytes = 0;      ///< as UnsentReplies::Settings::replies_bytes
     std::size_t session_processes = 0;  ///< maximum number of origins of a session; 0: no bound
   };
 
@@ -63,15 +63,15 @@ class Executor {
   OriginTable origins;
   BufferBudget buffers;
   Replies replies;
-  UnsentAnswers unsent;
+  UnsentReplies unsent;
   RequestedLocks locks;
   RequestedMemory memory;
   RequestStripeCache stripes;
   SegmentQueries queries;
-  StreamProgress progress;
+  StreamProgress stream_progress;
   RequestExecution execution;
   RequestStreams streams;
-  LockAnswers lock_answers;
+  LockReplies lock_replies;
   RequestBatches batches;
   RingRequests ring;
   Handshakes handshakes;
@@ -80,14 +80,14 @@ class Executor {
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept;
 
-  /// Executes requests that may be executed now and sends the answers: replies, and one acknowledgement per
-  /// origin. Called after each progress of the transport, outside of UCX's callbacks.
+  /// Executes requests that may be executed now and sends the replies, acknowledgements last. Called after
+  /// each progress of the transport, outside of UCX's callbacks.
   void progress_due() {
     if (handshakes.have_arrived()) connect_arrived();
     if (unsent.has_waiting()) streams.retry_unanswered();
     if (streams.has_blocked()) streams.retry_blocked();
     locks.admit_overtaking();
-    while (lock_answers.are_due()) lock_answers.send_due();  // a continued stream may release other locks
+    while (lock_replies.are_due()) lock_replies.send_due();  // a continued stream may release other locks
     replies.send_all();
   }
 

@@ -17,7 +17,7 @@
 #include "engine/target/origin.hpp"
 #include "engine/target/origin_table.hpp"
 #include "engine/target/replies.hpp"
-#include "engine/target/unsent_answers.hpp"
+#include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {
 
@@ -32,7 +32,7 @@ class Handshakes {
     OriginTable& origins;
     BufferBudget const& buffers;
     Replies& replies;
-    UnsentAnswers const& unsent;
+    UnsentReplies const& unsent;
   };
 
   /// `session_processes`: maximum number of origins of a session; 0: no bound.

@@ -121,7 +121,7 @@ struct Origin {
   std::uint64_t reported_cost = 0;           ///< the part of `processed_cost` that was reported to the origin
   std::size_t unsent_replies = 0;            ///< number of unsent replies to it
   std::size_t waiting_bytes = 0;             ///< payload bytes of those without a message of their own
-  std::shared_ptr<MessageAccount> unsent{};  ///< account of its unsent answers; null: unbounded
+  std::shared_ptr<MessageAccount> unsent{};  ///< account of its unsent replies; null: unbounded
   bool waits_until_sent = false;  ///< earlier replies must be sent before another request is executed
   std::uint64_t last_use = 0;     ///< as Connections::note_use, when something was sent to it
   bool acknowledgement_due = false;
@@ -149,7 +149,7 @@ struct Origin {
     return sequence == executed + 1 || rest_ == nullptr || rest_->size() < wire::max_out_of_order;
   }
 
-  /// Whether all answers are sent to the origin, and nothing is out of order.
+  /// Whether all replies are sent to the origin, and nothing is out of order.
   bool is_idle() const noexcept {
     return !acknowledgement_due && unsent_replies == 0 && (rest_ == nullptr || rest_->empty());
   }

@@ -49,7 +49,7 @@ class Replies {
   std::uint64_t max_unacked_bytes() const noexcept {
     return std::min<std::uint64_t>(wire::max_unacked_bytes, credit_ / 4);
   }
-  /// Sets the function to be called after each answer to an origin whose unsent answers are bounded.
+  /// Sets the function to be called after each reply to an origin whose unsent replies are bounded.
   void set_check(std::function<void(Origin&)> check) { check_unsent_ = std::move(check); }
 
   Reply& add(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
@@ -73,7 +73,7 @@ class Replies {
   /// Sends the origin an acknowledgement of all executed requests at the next send_all().
   void request_acknowledgement(Origin& origin);
 
-  /// Whether there are answers to send.
+  /// Whether there are replies to send.
   bool are_due() const noexcept {
     return !replies_.empty() || !unacknowledged_.empty() || !sending_.is_sent();
   }
@@ -85,7 +85,7 @@ class Replies {
   void forget(Origin const* origin) noexcept;
 
  private:
-  /// Answers that are being sent. If memory runs short, the next send_all() sends the rest.
+  /// Replies that are being sent. If memory runs short, the next send_all() sends the rest.
   struct SendQueue {
     bool is_sent() const noexcept { return sent == replies.size() && acknowledged == unacknowledged.size(); }
     void forget(Origin const* origin, Transport& transport) noexcept;

@@ -43,14 +43,14 @@ char const* RequestBatches::take_records(Origin& origin, std::span<std::byte con
   wire::RequestHeader header{};
   std::span<std::byte const> payload;
   wire::RequestRun run;
-  std::uint64_t unpaid = 0;
+  std::uint64_t uncarried = 0;
   bool const was_due = origin.acknowledgement_due;
   while (reader.next(&header, &payload, &run)) {
     if (!wire::may_be_in_batch(header)) return "a request that must not be in a batch";
     std::uint64_t more = 0;
     std::uint64_t const requests = std::max<std::size_t>(run.size(), 1);
-    if (__builtin_mul_overflow(wire::unpaid_bytes(header), requests, &more) ||
-        __builtin_add_overflow(unpaid, more, &unpaid) || unpaid > wire::max_unpaid_bytes)
+    if (__builtin_mul_overflow(wire::uncarried_bytes(header), requests, &more) ||
+        __builtin_add_overflow(uncarried, more, &uncarried) || uncarried > wire::max_uncarried_bytes)
       return "a batch that exceeds the permitted size";
     if (run.size() != 0) {
       take_run(origin, run);
@@ -58,11 +58,11 @@ char const* RequestBatches::take_records(Origin& origin, std::span<std::byte con
     }
     parts_.streams.take(origin, bytes_of(header), payload);
     // If the lock is granted at once, the requests behind it need not be buffered first.
-    if (wire::locks_in_stream(header) && parts_.lock_answers.are_due()) parts_.lock_answers.send_due();
+    if (wire::locks_in_stream(header) && parts_.lock_replies.are_due()) parts_.lock_replies.send_due();
   }
   if (reader.is_malformed()) return "a truncated batch";
   bool const ends_batch = (header.flags & wire::flag_ends_batch) != 0;
-  if (ends_batch && !was_due) parts_.progress.delay_acknowledgement(origin, header);
+  if (ends_batch && !was_due) parts_.stream_progress.delay_acknowledgement(origin, header);
   return nullptr;
 }
 
@@ -116,7 +116,7 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
   std::size_t const bytes = run.shape().data_bytes();
   if (executed == 0) return 0;
   parts_.trace.add(began, header, {origin.process, Path::message, executed, executed * bytes});
-  parts_.progress.note_executed(origin, header, {executed, bytes});
+  parts_.stream_progress.note_executed(origin, header, {executed, bytes});
   return executed;
 }
 

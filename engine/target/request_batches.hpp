@@ -8,7 +8,7 @@
 #include "engine/net/request_run.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/target/execution_trace.hpp"
-#include "engine/target/lock_answers.hpp"
+#include "engine/target/lock_replies.hpp"
 #include "engine/target/origin.hpp"
 #include "engine/target/origin_table.hpp"
 #include "engine/target/replies.hpp"
@@ -16,7 +16,7 @@
 #include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
 #include "engine/target/stream_progress.hpp"
-#include "engine/target/unsent_answers.hpp"
+#include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {
 
@@ -27,12 +27,12 @@ class RequestBatches {
     Drops& drops;
     OriginTable const& origins;
     Replies& replies;
-    UnsentAnswers const& unsent;
+    UnsentReplies const& unsent;
     RequestedMemory const& memory;
     RequestStripeCache& stripes;
-    StreamProgress& progress;
+    StreamProgress& stream_progress;
     RequestStreams& streams;
-    LockAnswers& lock_answers;
+    LockReplies& lock_replies;
     ExecutionTrace const& trace;
   };
 

@@ -35,7 +35,7 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
       parts_.buffers.remove_entry(origin);
     }
   }
-  parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
+  parts_.stream_progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
   // The acknowledgement of the stream would not suffice: it may wait for an earlier request, and that request
   // for stripes that the origin holds for this operation.
   if ((header.flags & wire::flag_separate_reply) != 0 && ended)
@@ -47,18 +47,18 @@ void RequestExecution::grant_stripes(Origin& origin, wire::RequestHeader const& 
                                      UniqueStripeLock stripe_lock, std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
   if (!rest.held_stripes.contains(header.operation_id) && !parts_.buffers.add_entry(origin))
-    return parts_.progress.reject(origin, header, payload_bytes, Status::out_of_memory);
+    return parts_.stream_progress.reject(origin, header, payload_bytes, Status::out_of_memory);
   rest.held_stripes[header.operation_id] = {std::move(stripe_lock), header.total};
   parts_.replies.add(origin, wire::ReplyKind::stripes_granted, header);
-  parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
+  parts_.stream_progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
-/// LockAnswers ends the wait.
+/// LockReplies ends the wait.
 void RequestExecution::wait_for_lock(Origin& origin, wire::RequestHeader const& header,
                                      std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
   // Legitimate requests are ordered behind the lock that they wait for.
-  if (rest.lock != 0) return parts_.progress.reject(origin, header, payload_bytes, Status::malformed);
+  if (rest.lock != 0) return parts_.stream_progress.reject(origin, header, payload_bytes, Status::malformed);
   rest.lock = header.sequence;
   parts_.locks.acquire(origin, header);
 }
@@ -69,7 +69,7 @@ void RequestExecution::execute_or_fail(Origin& origin, wire::CheckedRequest cons
   std::size_t const replies = parts_.replies.size();
   bool const refused = failed(status);
   if (!failed(status)) status = execute(origin, request);
-  if (Status const counted = count(origin, request.header, status); !failed(status)) status = counted;
+  if (Status const counted = notify(origin, request.header, status); !failed(status)) status = counted;
   if (!failed(status)) return;
   parts_.replies.drop_from(replies);  // including data fetched before the failure
   parts_.replies.add_failure(origin, request.header, status,
@@ -97,7 +97,7 @@ Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& req
 }
 
 /// Increments the operation's counter if this was the last of its messages and none of them has failed.
-Status RequestExecution::count(Origin& origin, wire::RequestHeader const& header, Status outcome) {
+Status RequestExecution::notify(Origin& origin, wire::RequestHeader const& header, Status outcome) {
   if ((header.notify | header.notify_exposure) == 0) return Status::ok;
   PartialOperation state{0, failed(outcome)};
   if (header.bytes < header.total) {

@@ -28,7 +28,7 @@ class RequestExecution {
     RequestedLocks& locks;
     RequestedMemory const& memory;
     SegmentQueries& queries;
-    StreamProgress& progress;
+    StreamProgress& stream_progress;
     ExecutionTrace const& trace;
   };
 
@@ -46,7 +46,7 @@ class RequestExecution {
   void wait_for_lock(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
   void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
   Status execute(Origin& origin, wire::CheckedRequest const& request);
-  Status count(Origin& origin, wire::RequestHeader const& header, Status outcome);
+  Status notify(Origin& origin, wire::RequestHeader const& header, Status outcome);
   Status move_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
   std::span<std::byte const> range_to_borrow(Origin const& origin, wire::CheckedRequest const& request);
   std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,

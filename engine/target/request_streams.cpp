@@ -27,16 +27,16 @@ void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
     return parts_.drops.record_drop("its stream position is taken, or too many requests are out of order");
   if (fault != nullptr) {
     parts_.drops.record_drop(fault);
-    return parts_.progress.reject(origin, request.header, payload.size(), Status::malformed);
+    return parts_.stream_progress.reject(origin, request.header, payload.size(), Status::malformed);
   }
   bool const is_full = !parts_.unsent.may_answer(origin, request.header);
   if (origin.endpoint == nullptr || is_full || request.header.after > origin.executed) {
     if (origin.endpoint != nullptr && !is_full && must_not_wait(request))
-      return parts_.progress.answer_busy(origin, request.header, payload.size());
+      return parts_.stream_progress.answer_busy(origin, request.header, payload.size());
     if (!parts_.buffers.has_room(origin, payload.size())) {
       // Refusals are answers, too.
       if (is_full) return parts_.unsent.disconnect(origin);
-      return parts_.progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
+      return parts_.stream_progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
     }
     if (is_full) parts_.unsent.wait(origin);
     return buffer(origin, BufferedRequest(request, payload));
@@ -68,9 +68,10 @@ void RequestStreams::execute_or_block(Origin& origin, wire::CheckedRequest& requ
     if (moves) stripe_cache.store(stripes, stripe_lock);
     return execution.perform(origin, request, std::move(stripe_lock), payload.size(), Status::ok);
   }
-  if (must_not_wait(request)) return parts_.progress.answer_busy(origin, request.header, payload.size());
+  if (must_not_wait(request))
+    return parts_.stream_progress.answer_busy(origin, request.header, payload.size());
   if (!parts_.buffers.has_room(origin, payload.size()))
-    return parts_.progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
+    return parts_.stream_progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
   origin.make_out_of_order().blocked.insert(request.header.sequence);
   // Buffer the header as it arrived: an exposure may be gone when the stripes are free.
   std::memcpy(&request.header, header.data(), sizeof request.header);
@@ -121,7 +122,8 @@ void RequestStreams::execute_unblocked(Origin& origin) {
     parts_.buffers.note_released(origin, buffered);
     wire::CheckedRequest request = buffered.request();
     if (request.header.after > origin.executed) {
-      parts_.progress.answer_busy(origin, request.header, buffered.payload().size());  // it must not wait
+      parts_.stream_progress.answer_busy(origin, request.header,
+                                         buffered.payload().size());  // it must not wait
     } else {
       execute_or_block(origin, request, std::as_bytes(std::span(&buffered.request().header, 1)),
                        buffered.payload());

@@ -16,7 +16,7 @@
 #include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
 #include "engine/target/stream_progress.hpp"
-#include "engine/target/unsent_answers.hpp"
+#include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {
 
@@ -27,10 +27,10 @@ class RequestStreams {
     Drops& drops;
     Connections& connections;
     BufferBudget& buffers;
-    UnsentAnswers& unsent;
+    UnsentReplies& unsent;
     RequestedMemory const& memory;
     RequestStripeCache& stripes;
-    StreamProgress& progress;
+    StreamProgress& stream_progress;
     RequestExecution& execution;
   };
 
@@ -40,7 +40,7 @@ class RequestStreams {
   void take(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
   /// Executes buffered requests of the origin that may be executed now.
   void execute_waiting(Origin& origin);
-  /// As execute_waiting(), for origins whose requests wait until answers to these origins are sent.
+  /// As execute_waiting(), for origins whose requests wait until replies to these origins are sent.
   void retry_unanswered();
   /// Executes requests whose stripes have become free.
   void retry_blocked();

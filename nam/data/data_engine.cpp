@@ -62,7 +62,7 @@ DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes, std
   config.channels = 1;
   config.interfaces = interfaces_.c_str();
   config.exposed_only = 1;
-  config.origins_memory_bytes = config.answers_memory_bytes = message_bytes;
+  config.origins_memory_bytes = config.replies_memory_bytes = message_bytes;
   config.session_processes = processes_of_session;
   config.stripes = &stripes;
   if (int const status = mpix_engine_create(&config, &bootstrap_, &engine_); status != 0) fail(status);

@@ -303,10 +303,10 @@ TEST_P(Fault, EndOfTargetOfSignalsIsNotReported) {
   });
 }
 
-/// A process whose network does not start is alive, and its memory is in use; its end is detected later.
+/// A process in which UCX does not start is alive, and its memory is in use; its end is detected later.
 TEST(MessagesLost, EndOfTheProcessIsDetectedLater) {
   auto const configure = [](mpix_engine_config& config) {
-    config.one_host = 1;  // the network starts with the first message
+    config.one_host = 1;  // UCX starts with the first message
     config.paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_MESSAGE;
   };
   auto const body = [](Rank& rank) {

@@ -46,7 +46,7 @@ inline Target published_by(Rank& rank, int of) {
   return target;
 }
 
-/// Returns the publication with the addresses of workers: a deferred network starts.
+/// Returns the publication with the addresses of workers: deferred UCX starts.
 inline Target target_of(Rank& rank, int of) {
   Target target = published_by(rank, of);
   if (!target.address.is_deferred) return target;

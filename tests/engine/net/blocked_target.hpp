@@ -25,7 +25,7 @@ class BlockedTarget {
     std::memset(memory_, 0, 4 * stripe);
     rank.publish(memory_slot, memory_);
     rank.barrier();
-    // Operations that wait until a deferred network has started are not batched.
+    // Operations that wait until deferred UCX has started are not batched.
     if (rank.rank() == 0 && test::chosen_for_tests("MPIX_TEST_ONE_HOST", 0) != 0) {
       std::int64_t value = 0;
       EXPECT_EQ(run(engine(), target(), contiguous(OpKind::get, &value, there(free), 8)), Status::ok);

@@ -33,7 +33,7 @@ struct WithoutKeepalive {
 class GreedySession : public ::testing::Test {
  protected:
   static void configure(mpix_engine_config& config) {
-    config.origins_memory_bytes = config.answers_memory_bytes = 32 * mib;
+    config.origins_memory_bytes = config.replies_memory_bytes = 32 * mib;
     config.session_processes = 2;
   }
   SessionClient client_of(SessionEngine::Session const& session, std::uint64_t process = 0x77) {
@@ -90,7 +90,7 @@ TEST_F(GreedySession, BoundsUnreadReplies) {
 TEST(SmallShareOfAnswers, ServesRequestsAfterRepliesAreSent) {
   constexpr std::size_t bytes = 128u << 10;
   WithoutKeepalive const first;
-  SessionEngine server([](mpix_engine_config& config) { config.answers_memory_bytes = 1; }, mib / 8);
+  SessionEngine server([](mpix_engine_config& config) { config.replies_memory_bytes = 1; }, mib / 8);
   SessionEngine::Session const session = server.open();
   SessionClient client(session.address, server.exposure);
   ASSERT_TRUE(client.connect());

@@ -46,11 +46,11 @@ TEST(WireRequest, RequestsWithoutDataAreBounded) {
   sample.header.kind = RequestKind::get;
   sample.payload.resize(2);  // the dimension only: of stride 0, so it may describe any number of bytes
   for (std::uint64_t const rows :
-       {max_unpaid_bytes / 32, max_unpaid_bytes / 32 + 1, std::uint64_t{1} << 40}) {
+       {max_uncarried_bytes / 32, max_uncarried_bytes / 32 + 1, std::uint64_t{1} << 40}) {
     Dimension const dimension{rows, 0};
     std::memcpy(sample.payload.data(), &dimension, sizeof dimension);
     sample.header.bytes = sample.header.total = rows * 32;
-    EXPECT_EQ(sample.run() == nullptr, rows * 32 <= max_unpaid_bytes) << rows;
+    EXPECT_EQ(sample.run() == nullptr, rows * 32 <= max_uncarried_bytes) << rows;
   }
 }
 
@@ -67,7 +67,7 @@ TEST(WireRequest, FetchedBytesOfAnUpdateAreBounded) {
     std::memcpy(sample.payload.data(), &dimension, sizeof dimension);
     return sample.run() == nullptr;
   };
-  constexpr std::uint64_t most = max_unpaid_bytes / 32;
+  constexpr std::uint64_t most = max_uncarried_bytes / 32;
   for (bool const fetch : {false, true}) {
     EXPECT_TRUE(passes(ReduceOp::increment, fetch, most));
     EXPECT_FALSE(passes(ReduceOp::increment, fetch, most + 1));
@@ -95,14 +95,14 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
       {"after itself", [](RequestHeader& h) { h.after = h.sequence; }},
       {"dimensions", [](RequestHeader& h) { h.dimensions = 17; }},
       {"many runs", [](RequestHeader& h) { h.runs = 0xffffffff; }},
-      {"exposure of a question about nothing",
+      {"exposure of a query about nothing",
        [](RequestHeader& h) {
          h.kind = RequestKind::key_dropped;
          h.bytes = h.total = h.block = h.dimensions = 0;
          h.exposure = 1;
        }},
       {"layout offset", [](RequestHeader& h) { h.layout_offset = 1; }},
-      {"a question about bytes", [](RequestHeader& h) { h.kind = RequestKind::find_segment; }},
+      {"a query about bytes", [](RequestHeader& h) { h.kind = RequestKind::find_segment; }},
       {"huge layout offset", [](RequestHeader& h) { h.layout_offset = ~std::uint64_t{0}; }},
       {"bytes", [](RequestHeader& h) { h.bytes = 63; }},
       {"huge bytes", [](RequestHeader& h) { h.bytes = ~std::uint64_t{0}; }},

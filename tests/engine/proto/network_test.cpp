@@ -300,7 +300,7 @@ TEST(Network, OverlappingPutsKeepTheirOrderWhileTheKeyArrives) {
 void expect_hardware(mpix_engine_config& config) {
   config.paths = MPIX_ENGINE_PATH_NETWORK;
   config.network_hardware_expected = 1;
-  config.one_host = 0;  // otherwise the network starts, and the engine prints, with the first message
+  config.one_host = 0;  // otherwise UCX starts, and the engine prints, with the first message
   ::testing::internal::CaptureStderr();
 }
 

@@ -1,5 +1,5 @@
-/// A network that starts with the first message: processes of one host that share memory begin without a
-/// network, and ask each other for addresses when they need it.
+/// Deferred UCX: processes of one host that share memory begin without UCX, which starts with the first
+/// message, and ask each other for addresses when they need them.
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -63,7 +63,7 @@ struct StreamTarget {
     EXPECT_EQ(run(rank.engine(), peer(), contiguous(OpKind::get, &value, there, sizeof value)), Status::ok);
     return value;
   }
-  /// Starts a deferred network. A stream that waits for the start takes no lock requests.
+  /// Starts deferred UCX. A stream that waits for the start takes no lock requests.
   void connect() const { (void)get(); }
   Peer& peer() const { return rank.peer(number); }
 

@@ -1,4 +1,4 @@
-/// Answers lock requests, and lets a stream that waited for a lock continue. Under the channel's lock.
+/// Replies to lock requests, and lets a stream that waited for a lock continue. Under the channel's lock.
 #pragma once
 
 #include "engine/net/connections.hpp"
@@ -12,7 +12,7 @@
 
 namespace mpixrma::engine {
 
-class LockAnswers {
+class LockReplies {
  public:
   /// The parts of the executor, and the connections, that this class uses.
   struct Parts {
@@ -20,13 +20,13 @@ class LockAnswers {
     OriginTable const& origins;
     Replies& replies;
     RequestedLocks& locks;
-    StreamProgress& progress;
+    StreamProgress& stream_progress;
     RequestStreams& streams;
   };
 
-  explicit LockAnswers(Parts const& parts) noexcept : parts_(parts) {}
+  explicit LockReplies(Parts const& parts) noexcept : parts_(parts) {}
 
-  /// Whether there may be answers to send.
+  /// Whether there may be replies to send.
   bool are_due() const noexcept { return parts_.locks.has_news(); }
   void send_due();
 

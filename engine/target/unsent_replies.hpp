@@ -1,5 +1,5 @@
-/// Bounds the unsent answers to each origin: those to an origin that receives nothing would fill the memory
-/// of this process. Requests of an origin above its share are buffered until answers have been sent. An
+/// Bounds the unsent replies to each origin: those to an origin that receives nothing would fill the memory
+/// of this process. Requests of an origin above its share are buffered until replies have been sent. An
 /// origin whose requests cannot be buffered either is disconnected. Under the channel's lock.
 #pragma once
 
@@ -18,14 +18,14 @@
 
 namespace mpixrma::engine {
 
-class UnsentAnswers {
+class UnsentReplies {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t answers_bytes = 0;  ///< for all origins, beyond a minimum for each; 0: no bound
+    std::size_t replies_bytes = 0;  ///< for all origins, beyond a minimum for each; 0: no bound
   };
 
-  UnsentAnswers(Connections& connections, Credentials const& credentials, OriginTable const& origins,
+  UnsentReplies(Connections& connections, Credentials const& credentials, OriginTable const& origins,
                 BufferBudget const& buffers, Settings const& settings)
       : connections_(connections),
         credentials_(credentials),
@@ -33,25 +33,25 @@ class UnsentAnswers {
         buffers_(buffers),
         settings_(settings) {}
 
-  /// Begins to count the answers to a new origin.
+  /// Begins to count the replies to a new origin.
   void start_account(Origin& origin) const;
   /// Whether the request may be executed and answered now.
   bool may_answer(Origin const& origin, wire::RequestHeader const& request) const noexcept {
     if (origin.follows_borrowing(request)) [[unlikely]]
       return false;
-    if (settings_.answers_bytes == 0) return true;
+    if (settings_.replies_bytes == 0) return true;
     return !origin.waits_until_sent && has_room(origin, request);
   }
-  /// Retries the requests of the origin when answers have been sent.
+  /// Retries the requests of the origin when replies have been sent.
   void wait(Origin& origin);
-  /// Whether requests wait until answers are sent. The transport may have sent all answers already; then no
+  /// Whether requests wait until replies are sent. The transport may have sent all replies already; then no
   /// event follows.
   bool has_waiting() const noexcept { return !waiting_.empty(); }
   /// Takes out the origins whose requests wait.
   std::vector<Origin*> take_waiting() noexcept { return std::exchange(waiting_, {}); }
   void forget(Origin* origin) noexcept { std::erase(waiting_, origin); }
 
-  /// Disconnects an origin above its limit. Called after each answer: not every answer belongs to a request
+  /// Disconnects an origin above its limit. Called after each reply: not every reply belongs to a request
   /// that may_answer() has permitted (grants of locks, revocations of keys).
   void check(Origin const& origin);
   /// Marks the connection as lost, and retires the origin's session.

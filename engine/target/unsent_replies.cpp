@@ -1,4 +1,4 @@
-#include "engine/target/unsent_answers.hpp"
+#include "engine/target/unsent_replies.hpp"
 
 #include <algorithm>
 
@@ -9,45 +9,45 @@ namespace {
 /// Bytes that a reply without a message takes beside its payload.
 constexpr std::size_t bytes_of_reply = 256;
 
-/// Returns the bytes of answers to the origin that the transport has not sent.
+/// Returns the bytes of replies to the origin that the transport has not sent.
 std::size_t unsent_bytes(Origin const& origin) noexcept {
   return origin.unsent->bytes + origin.waiting_bytes + bytes_of_reply * origin.unsent_replies;
 }
 
 }  // namespace
 
-void UnsentAnswers::start_account(Origin& origin) const {
-  if (settings_.answers_bytes == 0) return;
+void UnsentReplies::start_account(Origin& origin) const {
+  if (settings_.replies_bytes == 0) return;
   origin.unsent = std::make_shared<MessageAccount>();
   origin.unsent->all = all_;
 }
 
 /// An origin that keeps to its credit needs less, unless it shares the memory with very many others.
-std::size_t UnsentAnswers::share() const noexcept {
+std::size_t UnsentReplies::share() const noexcept {
   std::size_t const least = settings_.fragment_bytes + (std::size_t{128} << 10);
-  std::size_t const equal = settings_.answers_bytes / std::max<std::size_t>(origins_.size(), 1);
+  std::size_t const equal = settings_.replies_bytes / std::max<std::size_t>(origins_.size(), 1);
   return std::max(std::min(equal, buffers_.max_origin_bytes()), least);
 }
 
-/// A request for more than the share waits until nothing is unsent to its origin, and the unsent answers to
+/// A request for more than the share waits until nothing is unsent to its origin, and the unsent replies to
 /// all origins leave room for it.
-bool UnsentAnswers::has_room(Origin const& origin, wire::RequestHeader const& request) const noexcept {
+bool UnsentReplies::has_room(Origin const& origin, wire::RequestHeader const& request) const noexcept {
   std::uint64_t const bytes = wire::cost_of(request, 0);
   std::size_t const unsent = unsent_bytes(origin);
-  return unsent + bytes <= share() || (unsent == 0 && all_->bytes + bytes <= settings_.answers_bytes);
+  return unsent + bytes <= share() || (unsent == 0 && all_->bytes + bytes <= settings_.replies_bytes);
 }
 
-void UnsentAnswers::wait(Origin& origin) {
+void UnsentReplies::wait(Origin& origin) {
   if (std::exchange(origin.waits_until_sent, true)) return;
   waiting_.push_back(&origin);
 }
 
-void UnsentAnswers::check(Origin const& origin) {
-  if (unsent_bytes(origin) > 2 * share() + wire::max_unpaid_bytes) disconnect(origin);
+void UnsentReplies::check(Origin const& origin) {
+  if (unsent_bytes(origin) > 2 * share() + wire::max_uncarried_bytes) disconnect(origin);
 }
 
-void UnsentAnswers::disconnect(Origin const& origin) {
-  connections_.lose(origin.process, "it does not take its answers");
+void UnsentReplies::disconnect(Origin const& origin) {
+  connections_.lose(origin.process, "it does not take its replies");
   if (credentials_.sessions != nullptr)
     credentials_.sessions->retire(origin.target, SessionEnd::answers_not_taken);
 }

@@ -1,10 +1,10 @@
-#include "engine/target/lock_answers.hpp"
+#include "engine/target/lock_replies.hpp"
 
 #include <new>
 
 namespace mpixrma::engine {
 
-void LockAnswers::send_due() {
+void LockReplies::send_due() {
   parts_.locks.poll_holders();
   for (LockTable::Answer const& answer : parts_.locks.take_answers()) {
     Origin* const origin = parts_.origins.find(answer.process);
@@ -17,7 +17,7 @@ void LockAnswers::send_due() {
   }
 }
 
-void LockAnswers::send(Origin& origin, LockTable::Answer const& answer) {
+void LockReplies::send(Origin& origin, LockTable::Answer const& answer) {
   wire::RequestHeader request{};
   request.operation_id = answer.operation_id;
   if (answer.sequence != 0) {
@@ -32,7 +32,7 @@ void LockAnswers::send(Origin& origin, LockTable::Answer const& answer) {
 
 /// Executes the requests behind the lock request, whatever its result. If the target had no memory for the
 /// lock request, the origin is lost instead: its requests would be executed without the lock.
-void LockAnswers::resume_stream(Origin& origin, LockTable::Answer const& answer) {
+void LockReplies::resume_stream(Origin& origin, LockTable::Answer const& answer) {
   OutOfOrder* const rest = origin.out_of_order();
   if (rest == nullptr || rest->lock != answer.sequence) return;
   if (answer.status == Status::out_of_memory)
@@ -44,7 +44,7 @@ void LockAnswers::resume_stream(Origin& origin, LockTable::Answer const& answer)
   request.flags = rest->executed_early.empty() ? wire::flag_delayed_ack : 0;
   request.context = static_cast<std::uint32_t>(answer.operation_id);
   if (failed(answer.status)) parts_.replies.add_failure(origin, request, answer.status);
-  parts_.progress.note_executed(origin, request, wire::cost_of(request, 0));
+  parts_.stream_progress.note_executed(origin, request, wire::cost_of(request, 0));
   parts_.streams.execute_waiting(origin);
 }
 

@@ -26,7 +26,7 @@ Status EngineState::start_registrations() {
   channels.for_each([this](Channel& channel) {
     channel.executor.queries.set_key_provider(
         [this](OwnSegment const& segment) { return registrations.key_of(segment); });
-    channel.message_protocol.replies.set_segment_handler(&NetworkProtocol::learn);
+    channel.message_protocol.reply_handler.set_segment_handler(&NetworkProtocol::learn);
     channel.message_protocol.revocations.set_handler(&NetworkProtocol::revoke);
   });
   return registrations.start([this] {
@@ -35,11 +35,11 @@ Status EngineState::start_registrations() {
   });
 }
 
-Status EngineState::prepare_network() {
-  return may_defer_network() && address_service.open(config.interfaces) ? defer_network() : start_network();
+Status EngineState::prepare_ucx() {
+  return may_defer_ucx() && address_service.open(config.interfaces) ? defer_ucx() : start_ucx();
 }
 
-Status EngineState::start_network() {
+Status EngineState::start_ucx() {
   network_usable = may_put_and_get();
   if (Status const status = channels.open(network_usable, config.interfaces); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
@@ -55,9 +55,9 @@ Status EngineState::start_network() {
   return Status::ok;
 }
 
-/// Whether the network may be deferred: the parameter permits it, all processes of the job share the memory
-/// of this host, and only messages need UCX.
-bool EngineState::may_defer_network() const {
+/// Whether the start of UCX may be deferred: the parameter permits it, all processes of the job share the
+/// memory of this host, and only messages need UCX.
+bool EngineState::may_defer_ucx() const {
   bool const is_local = config.one_host != 0 && config.exposed_only == 0 && !is_closed_to_others();
   return config.defer_network != 0 && is_local && config.network_without_hardware == 0 &&
          !DeviceMemory::are_devices_present();
@@ -65,7 +65,7 @@ bool EngineState::may_defer_network() const {
 
 /// Prepares the publication of the address service's address, where other processes ask for the addresses of
 /// the workers.
-Status EngineState::defer_network() {
+Status EngineState::defer_ucx() {
   ServiceAddress const where = address_service.address();
   auto const* const begin = reinterpret_cast<std::byte const*>(&where);
   std::vector<std::byte> const place(begin, begin + sizeof where);
@@ -85,7 +85,7 @@ Status EngineState::defer_network() {
   channels.for_each([this](Channel& channel) {
     channel.message_protocol.sessions.set_start([this] {
       // Relaxed: the agent reads it once it is awake.
-      network_wanted.store(true, std::memory_order_relaxed);
+      ucx_wanted.store(true, std::memory_order_relaxed);
       channels.front().wake_agent();
     });
   });
@@ -93,7 +93,7 @@ Status EngineState::defer_network() {
 }
 
 void EngineState::start_if_wanted() {
-  if (!network_wanted.exchange(false, std::memory_order_relaxed)) return;
+  if (!ucx_wanted.exchange(false, std::memory_order_relaxed)) return;
   if (failed(start_late())) channels.fail_deferred();
 }
 
