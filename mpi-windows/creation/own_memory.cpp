@@ -50,11 +50,12 @@ bool find_alias(Window& window, MPI_Comm comm, mpix_window_memory const& memory,
 
 /// Records memory whose address the program may use to create another window.
 void record_alias(Window& window, Target const& target, void const* local) {
-  if (target.memory == nullptr || target.exposure == engine::ExposureId::none || window.nam != nullptr)
+  if (target.memory_owner == nullptr || target.exposure == engine::ExposureId::none || window.nam != nullptr)
     return;
-  if (target.memory->process() == window.engine.process()) return;
+  if (target.memory_owner->process() == window.engine.process()) return;
   std::lock_guard const held(window.creation);
-  window.memory.aliases.add(local, {target.memory->process(), target.exposure, target.offset, target.size});
+  window.memory.aliases.add(local,
+                            {target.memory_owner->process(), target.exposure, target.offset, target.size});
 }
 
 }  // namespace
@@ -116,7 +117,8 @@ int allocate_for_all(Window& window, MPI_Comm comm, mpix_window_memory& memory) 
   window.table.use_single_exposure(whole.exposure);
   Target* const own = find_target(window, window.processes.rank);
   engine::ExposedView view;
-  if (own == nullptr || engine::failed(window.engine.peer_memory.view(*own->memory, whole.exposure, &view)))
+  if (own == nullptr ||
+      engine::failed(window.engine.peer_memory.view(*own->memory_owner, whole.exposure, &view)))
     return MPI_ERR_RMA_SHARED;
   memory.base = view.local + window.table[window.processes.rank].offset;
   record_alias(window, *own, memory.base);
@@ -141,7 +143,7 @@ int shared_query(Window& window, int rank, MPI_Aint* size, int* disp_unit, void*
   // The direct path may be disabled although the memory is mapped.
   engine::ExposedView mapped;
   if (there == nullptr && asked->exposure != engine::ExposureId::none &&
-      !engine::failed(window.engine.peer_memory.view(*asked->memory, asked->exposure, &mapped)))
+      !engine::failed(window.engine.peer_memory.view(*asked->memory_owner, asked->exposure, &mapped)))
     there = mapped.local + asked->offset;
   if (there == nullptr && rank == window.processes.rank) there = window.memory.base;
   if (there != nullptr) record_alias(window, *asked, there);

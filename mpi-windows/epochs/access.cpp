@@ -63,7 +63,7 @@ void leave(Window& window, Target& target) {
 /// Completes the messages to the target. Local completion returns those failures that have arrived.
 int complete_at(Window& window, Target& target, Level level) {
   if (!target.outstanding.is_set()) return MPI_SUCCESS;
-  if (level == Level::remote || target.memory == nullptr) return complete_messages(window, target);
+  if (level == Level::remote || target.memory_owner == nullptr) return complete_messages(window, target);
   complete_locally(window, target);
   return take_failure(window, target);
 }

@@ -25,7 +25,7 @@ Level level_at_end(Window const& window) noexcept {
 /// wait for their completion.
 int signal_complete(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
-  bool const follows = target.memory == target.process && target.control == nullptr;
+  bool const follows = target.memory_owner == target.process && target.control == nullptr;
   int error = MPI_SUCCESS;
   if (sequence != 0 && follows) {
     bool const awaited = level_at_end(window) == Level::remote;

@@ -14,12 +14,12 @@ int complete_messages(Window& window, Target& target) {
   // Waits for the operations that are outstanding now. If other threads issue more meanwhile, clear() leaves
   // `outstanding` set, so that the next completion waits for the later operations.
   std::uint64_t const sequence = target.outstanding.get();
-  if (target.memory == nullptr) {
+  if (target.memory_owner == nullptr) {
     int const error = complete_parts(window, target);
     target.outstanding.clear(sequence);
     return error;
   }
-  window.engine.order.complete(*target.memory, sequence);
+  window.engine.order.complete(*target.memory_owner, sequence);
   target.outstanding.clear(sequence);
   return take_failure(window, target);
 }
@@ -27,7 +27,7 @@ int complete_messages(Window& window, Target& target) {
 int take_failure(Window& window, Target& target) {
   (void)mpix_host_operations()->deliver_completions();  // first, to report failures of freed requests too
   engine::LateError error;
-  if (!engine::failed(window.engine.failures.take(*target.memory, window.context, &error)))
+  if (!engine::failed(window.engine.failures.take(*target.memory_owner, window.context, &error)))
     return MPI_SUCCESS;
   return failure_of(window, target, error);
 }
@@ -48,7 +48,7 @@ int complete_parts(Window& window, Target& target) {
 int complete_locally(Window& window, Target& target) {
   for_each_part(target, [&window](Target& part) {
     if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
-      window.engine.order.complete_local(*part.memory, sequence);
+      window.engine.order.complete_local(*part.memory_owner, sequence);
   });
   return MPI_SUCCESS;
 }
@@ -87,8 +87,8 @@ int take_failures(Window& window) {
   window.targets.for_each([&](Target& target) {
     for_each_part(target, [&](Target& part) {
       engine::LateError late;
-      if (part.memory != nullptr &&
-          engine::failed(window.engine.failures.take(*part.memory, window.context, &late)))
+      if (part.memory_owner != nullptr &&
+          engine::failed(window.engine.failures.take(*part.memory_owner, window.context, &late)))
         error = first_of(error, failure_of(window, part, late));
     });
   });

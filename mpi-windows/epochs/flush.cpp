@@ -30,7 +30,7 @@ int order_now(Window& window, Target& target) {
   // region are at processes that cannot order operations among each other. So wait for the messages.
   if (target.view.local != nullptr || target.striped_region != nullptr)
     return complete_messages(window, target);
-  window.engine.order.fence(*target.memory, sequence);
+  window.engine.order.fence(*target.memory_owner, sequence);
   return MPI_SUCCESS;
 }
 
@@ -56,9 +56,9 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
       if (engine::failed(access) || sequence == 0) return;
       engine::AggregateCompletion::Part* const completed = aggregate.add({.object = &part});
       if (completed == nullptr) return aggregate.record(engine::Status::out_of_memory);
-      level == Level::local
-          ? issuer.engine.order.watch_local(*part.memory, sequence, *completed)
-          : issuer.engine.order.watch(*part.memory, sequence, issuer.context, *completed, &completed->error);
+      level == Level::local ? issuer.engine.order.watch_local(*part.memory_owner, sequence, *completed)
+                            : issuer.engine.order.watch(*part.memory_owner, sequence, issuer.context,
+                                                        *completed, &completed->error);
     });
     completion.done(completion, access, 0);
     return MPI_SUCCESS;
@@ -143,7 +143,7 @@ int begin_flush_all(Window& window) {
   window.targets.for_each([&window](Target& target) {
     for_each_part(target, [&window](Target& part) {
       if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
-        (void)window.engine.order.test(*part.memory, sequence);
+        (void)window.engine.order.test(*part.memory_owner, sequence);
     });
   });
   return MPI_SUCCESS;

@@ -48,7 +48,7 @@ bool waits_in_stream(engine::Engine& engine, Target const& target) {
   auto const waits = [&](engine::Peer* peer) {
     return peer != nullptr && engine.locks.stream_may_wait_for_lock(*peer);
   };
-  return waits(target.memory) || (target.process != target.memory && waits(target.process));
+  return waits(target.memory_owner) || (target.process != target.memory_owner && waits(target.process));
 }
 
 /// Whether the post has arrived, or the calls must fail because it cannot arrive any more.

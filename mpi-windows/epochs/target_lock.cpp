@@ -44,7 +44,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
   }
   if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  if (!window.stores.is_thread_multiple() && target.memory == target.process &&
+  if (!window.stores.is_thread_multiple() && target.memory_owner == target.process &&
       window.engine.locks.has_none_pending()) {
     if (auto const issued =
             window.engine.locks.acquire_in_stream(*target.process, queue.request, window.context, send)) {
@@ -113,7 +113,7 @@ int release_behind_operations(Window& window, Target& target) {
     release_nam_lock(window, target);
     return error;
   }
-  if (target.memory != target.process && target.outstanding.is_set())
+  if (target.memory_owner != target.process && target.outstanding.is_set())
     error = complete_messages(window, target);
   engine::Issued const issued =
       window.engine.locks.release(*target.process, target.lock_id, lock_owner, window.context);

@@ -70,9 +70,10 @@ inline int check_address(Window const& window, Target const& target, engine::Rma
     engine::RemoteAddress const end = address + run.length;
     while (address < end) {
       auto const is_found = [&] { return address - found.base < found.length; };
-      if (!is_found() &&
-          engine::failed(window.engine.peer_memory.find_segment(*target.memory, address, &found)))
-        return MPI_ERR_RMA_RANGE;
+      if (!is_found()) {
+        auto const status = window.engine.peer_memory.find_segment(*target.memory_owner, address, &found);
+        if (engine::failed(status)) return class_of(window, status);
+      }
       if (!is_found()) return MPI_ERR_RMA_RANGE;
       address = found.base + found.length;
     }
@@ -117,7 +118,7 @@ inline bool try_load_store(Window const& window, Target const& target, engine::R
     mapped = target.view.translate(offset, bytes, engine::Rights::all);
   } else if (!window.engine.issues_all() && !target.outstanding.is_set()) {
     // With messages outstanding, the engine checks whether the operation has to wait for them.
-    mapped = target.memory->translate(begin, bytes);
+    mapped = target.memory_owner->translate(begin, bytes);
   }
   if (mapped == nullptr) return false;
   // Stripes and update modes are selected by address, also for memory that the operation names by exposure.
@@ -130,7 +131,7 @@ inline bool try_load_store(Window const& window, Target const& target, engine::R
 /// Sets the context of an operation and issues it to the process that has the target's memory.
 inline engine::Issued issue_to_engine(Window& window, Target& target, engine::RmaOp& operation) {
   operation.context = window.context;
-  engine::Issued const issued = window.engine.issue(*target.memory, operation);
+  engine::Issued const issued = window.engine.issue(*target.memory_owner, operation);
   if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
   return issued;
 }
@@ -142,11 +143,11 @@ inline int issue_operation(Window& window, Target& target, engine::RmaOp& operat
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
   if (try_load_store(window, target, operation)) {
     if (recorder != nullptr) [[unlikely]]
-      recorder->add_operation(began, target.memory->process(), engine::Path::direct, operation, {});
+      recorder->add_operation(began, target.memory_owner->process(), engine::Path::direct, operation, {});
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }
-  if (target.memory == nullptr) return issue_without_peer(window, target, operation, request);
+  if (target.memory_owner == nullptr) return issue_without_peer(window, target, operation, request);
   RequestCompletion* completion = nullptr;
   MPI_Request pending = MPI_REQUEST_NULL;
   if (request != nullptr) {
@@ -179,7 +180,7 @@ inline int issue_with_notification(Window& window, Target& target, engine::RmaOp
   engine::RemoteAddress counter = 0;
   if (int const error = find_counter(window, target, notification, &counter); error != MPI_SUCCESS)
     return error;
-  if (target.memory == target.process && operation.target_layout.size() != 0) {
+  if (target.memory_owner == target.process && operation.target_layout.size() != 0) {
     operation.notify = counter;
     return issue_operation(window, target, operation, request);
   }

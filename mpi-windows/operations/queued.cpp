@@ -44,7 +44,7 @@ class QueuedOperation final : public QueuedCall {
 
  private:
   int issue_permitted(Window& window, Target& target) {
-    bool const is_plain = notification_ == no_notification && target.memory != nullptr;
+    bool const is_plain = notification_ == no_notification && target.memory_owner != nullptr;
     if (completion_ == nullptr || !is_plain) return issue_and_wait(window, target);
     if (try_load_store(window, target, operation_)) return finish(engine::Status::ok);
     operation_.completion = completion_;

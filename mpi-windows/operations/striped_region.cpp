@@ -204,7 +204,7 @@ engine::Issued issue_part(Window& window, Target& target, engine::RmaOp const& o
   set_buffers(part, runs, layouts);
   if (try_load_store(window, target, part)) return {};
   if (target.by_request != nullptr) return engine::Issued::ended(execute_part_by_request(target, part));
-  if (target.memory == nullptr) return engine::Issued::ended(engine::Status::stale_exposure);
+  if (target.memory_owner == nullptr) return engine::Issued::ended(engine::Status::stale_exposure);
   return issue_to_engine(window, target, part);
 }
 

@@ -84,7 +84,7 @@ bool transfer_traced(engine::Recorder& recorder, Window& window, void* origin, M
   auto* const local = static_cast<std::byte*>(origin);
   if constexpr (puts) window.stores.note();
   engine::copy_bytes(puts ? remote : local, puts ? local : remote, bytes);
-  recorder.add_direct(began, window.targets.recent(rank).memory->process(),
+  recorder.add_direct(began, window.targets.recent(rank).memory_owner->process(),
                       puts ? engine::TracedOp::put : engine::TracedOp::get, bytes);
   return true;
 }

@@ -207,7 +207,7 @@ inline bool try_traced(Window& window, Attempt attempt, Op op) noexcept {
   std::uint64_t const began = recorder->now();
   Updated const updated = attempt();
   if (!updated) return false;
-  recorder->add_direct(began, updated.target->memory->process(), op(), updated.bytes);
+  recorder->add_direct(began, updated.target->memory_owner->process(), op(), updated.bytes);
   return true;
 }
 

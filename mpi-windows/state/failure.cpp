@@ -59,9 +59,9 @@ int failure_of(Window const& window, Target const& target, engine::LateError con
   std::string const what = describe(subject_of(window, target, error));
   bool const by_address = error.rank == engine::LateError::of_peer &&
                           error.memory.exposure == engine::ExposureId::none && window.is_dynamic();
-  std::string const reason =
-      by_address ? window.engine.peer_memory.reason(target.memory->process(), error.status, error.memory)
-                 : engine::to_string(error.status);
+  std::string const reason = by_address ? window.engine.peer_memory.reason(target.memory_owner->process(),
+                                                                           error.status, error.memory)
+                                        : engine::to_string(error.status);
   return code_with(class_of(window, error.status), "%s failed: %s", what.c_str(), reason.c_str());
 }
 

@@ -47,17 +47,18 @@ struct Target {
   /// The rank's memory if loads and stores can access it, else of length 0.
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< stripes of the memory; null if they are not mapped
-  /// The process that has the memory, to which all operations go; null for memory at a server that is mapped,
-  /// striped, or accessed by requests.
-  engine::Peer* memory = nullptr;
-  engine::AccessGuard const* guard = &no_guard;  ///< of `memory`
-  /// Marks of the operations that the window has issued to `memory`, or to the parts of a striped region.
+  /// The peer that has the rank's memory, to which all operations go; null for memory at a server that is
+  /// mapped, striped, or accessed by requests.
+  engine::Peer* memory_owner = nullptr;
+  engine::AccessGuard const* guard = &no_guard;  ///< of `memory_owner`
+  /// Marks of the operations that the window has issued to `memory_owner`, or to the parts of a striped
+  /// region.
   engine::OutstandingMark outstanding;
 
   engine::ExposureId exposure{};
   std::uint64_t offset = 0;         ///< offset in the exposure
   std::uint64_t size = 0;           ///< size in bytes
-  engine::Peer* process = nullptr;  ///< process of the rank, with its locks and counters
+  engine::Peer* process = nullptr;  ///< peer of the rank, with its locks and counters
   std::byte* control = nullptr;     ///< the rank's control memory if mapped, else null
   engine::ExposureId control_exposure{};
   std::uint32_t lock_id = 0;

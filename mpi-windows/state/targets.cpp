@@ -20,10 +20,10 @@ bool use_piece(Window& window, Target& target, NamPiece const& piece) {
     target.requested_rank = piece.rank;
     return true;
   }
-  target.memory = memory.peer(window.engine);  // null if unreachable
+  target.memory_owner = memory.peer(window.engine);  // null if unreachable
   target.exposure = memory.exposure();
   target.offset = memory.offset(piece.rank);
-  return target.memory != nullptr;
+  return target.memory_owner != nullptr;
 }
 
 /// Returns false if a piece is unreachable.
@@ -46,7 +46,7 @@ void map_memory(Window& window, Target& target) {
   bool const traced = window.engine.direct_recorder() != nullptr;
   if (target.exposure == engine::ExposureId::none || (window.engine.issues_all() && !traced)) return;
   engine::ExposedView view;
-  if (!engine::failed(window.engine.peer_memory.view(*target.memory, target.exposure, &view))) {
+  if (!engine::failed(window.engine.peer_memory.view(*target.memory_owner, target.exposure, &view))) {
     view.local += target.offset;
     view.exposure.base += target.offset;
   } else if (target.rank == window.processes.rank && target.stripes != nullptr &&
@@ -67,9 +67,9 @@ bool find_memory(Window& window, Target& target) {
   RankEntry const entry = window.table[target.rank];
   target.size = entry.size;
   if (window.nam != nullptr) return use_server_memory(window, target, window.nam->pieces(target.rank));
-  target.memory = window.engine.peers.find(window.table[entry.owner].process);
-  if (target.memory == nullptr) return false;
-  target.stripes = target.memory->stripes();
+  target.memory_owner = window.engine.peers.find(window.table[entry.owner].process);
+  if (target.memory_owner == nullptr) return false;
+  target.stripes = target.memory_owner->stripes();
   target.exposure = entry.exposure;
   target.offset = entry.offset;
   map_memory(window, target);
@@ -93,7 +93,7 @@ void log_path(Window const& window, Target const& target) {
 
 void release_memory(engine::Engine& engine, Target& target) {
   for_each_part(target, [&](Target& part) {
-    if (part.memory != nullptr) engine.peers.release(*part.memory);
+    if (part.memory_owner != nullptr) engine.peers.release(*part.memory_owner);
   });
 }
 
@@ -111,7 +111,7 @@ Target* make_target(Window& window, int rank) {
     if (knows_ranks) window.engine.peers.release(*target->process);
     return nullptr;
   }
-  if (target->memory != nullptr) target->guard = &target->memory->guard();
+  if (target->memory_owner != nullptr) target->guard = &target->memory_owner->guard();
   target->disp_unit = window.is_dynamic() ? 1 : entry.disp_unit;
   target->control_exposure = entry.control;
   target->lock_id = entry.lock;
