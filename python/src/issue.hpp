@@ -13,10 +13,14 @@ namespace mpixrma::python {
 /// Whether a call returns a new request.
 enum class Returns { nothing, request };
 
-/// Operations that wait for other processes, or copy much, let Python's other threads run.
+/// Attributes with which an operation may wait for other processes.
+inline constexpr std::uint64_t waiting =
+    MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_ORDERING;
+
+/// Operations that may wait for other processes, or copy much, let Python's other threads run. Attributes of
+/// the communicator do not count.
 inline bool may_take_long(Keywords const& keywords, MPI_Count elements) noexcept {
   constexpr MPI_Count much = 4096;
-  constexpr std::uint64_t waiting = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_ORDERING;
   return keywords.has(waiting) || elements > much;
 }
 

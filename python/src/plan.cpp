@@ -51,7 +51,7 @@ class Plan {
        py::object communicator, Keywords const& keywords)
       : communicator_(std::move(communicator)), rank_(target_rank), is_get_(op == MPIX_RMA_GET) {
     require_mpi();
-    blocking_ = keywords.has(MPIX_RMA_ATTR_BLOCKING);
+    waiting_ = keywords.attributes.set & waiting;
     MPI_Datatype const origin = datatype_or_dtype(origin_datatype.ptr());
     MPI_Datatype const target = datatype_or_dtype(target_datatype.ptr());
     origin_size_ = size_of(origin);
@@ -95,7 +95,7 @@ class Plan {
     MPI_Count const target_count = origin_count * origin_size_ / target_size_;
     void* const target = address_of(address.ptr());
     Keywords keywords;
-    if (blocking_) keywords.attributes.set = MPIX_RMA_ATTR_BLOCKING;
+    keywords.attributes.set = waiting_;
     return owned(python::issue(
         keywords, comm(), rank_, returns, bytes,
         [&](MPI_Request* request) {
@@ -112,7 +112,7 @@ class Plan {
   py::object communicator_;  // must outlive the plan
   int rank_;
   bool is_get_;
-  bool blocking_ = false;
+  std::uint64_t waiting_ = 0;  ///< attributes of the plan with which an operation may wait
   MPI_Datatype origin_element_ = MPI_DATATYPE_NULL;  ///< of element_of_plan()
   MPI_Count origin_size_ = 0, origin_extent_ = 0, target_size_ = 0;
   MPI_Count lead_ = 0;    ///< bytes of an element at the origin before its address

@@ -246,6 +246,27 @@ class Threads(MemoryCase):
         waiter.join()
         self.assertEqual(request, MPI.REQUEST_NULL)
 
+    def test_plans_that_may_wait_let_others_run(self):
+        plan = rma.Plan(rma.Op.PUT, "d", RANK, "d", WORLD, ordering=True)
+        value = numpy.zeros(1)
+        ran = []
+        start = threading.Lock()
+        start.acquire()
+        thread = threading.Thread(target=lambda: (start.acquire(), ran.append(True)))
+        thread.start()
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1000)  # the other thread runs only where this one lets it
+        try:
+            start.release()
+            for _ in range(100000):
+                plan.issue(value, self.memory.base)
+                if ran:
+                    break
+            self.assertTrue(ran)
+        finally:
+            sys.setswitchinterval(interval)
+            thread.join()
+
     def test_threads_put_side_by_side(self):
         def work(number):
             for i in range(200):
