@@ -216,7 +216,7 @@ void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engin
   try {
     issued = mpixrma::issue(target, operation);
   } catch (...) {
-    on_done(kept, Status::ok, 0);  // issued is nothing, and this call alone reports that
+    on_done(kept, Status::ok, 0);  // nothing was issued: no later wait may report this failure
     throw;
   }
   if (mpixrma::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);

@@ -82,8 +82,8 @@ std::string mpirun() {
 bool show(std::map<unsigned, Report> const& reports) {
   if (reports.empty()) {
     std::printf(
-        "mpix-rma: no process used the component osc/mpix: the program is no program of this Open MPI, was "
-        "not ended by\n"
+        "mpix-rma: no process used the component osc/mpix: the program is not linked with this Open MPI, did "
+        "not call\n"
         "MPI_Finalize, or excludes the component (--mca osc); mpix-rma info says whether Open MPI loads "
         "it\n");
     return false;

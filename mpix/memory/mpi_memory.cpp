@@ -10,7 +10,7 @@ using namespace mpixrma;
 
 namespace {
 
-/// Smaller allocations, and those with hints, are left to MPI.
+/// Smaller allocations, and those with an info object, are left to MPI.
 constexpr MPI_Aint min_bytes = 4096;
 
 /// Returns memory whose pages are allocated at first touch; nullptr if none is available.

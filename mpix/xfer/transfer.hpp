@@ -112,7 +112,7 @@ inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAdd
   return engine::update_word(word, operation, operand, operand2, result);
 }
 
-/// Fills in the context of the operation and starts it on whichever path serves it.
+/// Fills in the context of the operation and starts it by the protocol that serves it.
 MPIX_INTERNAL_API engine::Issued issue(Target& target, engine::RmaOp& operation);
 
 /// Like issue(), but returns when the operation is complete at the level that its flags ask for.

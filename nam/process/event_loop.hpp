@@ -41,8 +41,8 @@ class EventLoop {
   /// Makes a timer that is not running. The handler is called once for each start of the timer.
   int add_timer(std::function<void()> handler);
   static void start_timer(int timer, std::chrono::nanoseconds span);
-  /// Runs `task` after the current handlers: for what must not be destroyed while one of them runs. A task
-  /// that throws is logged.
+  /// Runs `task` after the current handlers, for the destruction of an object whose handler may be running. A
+  /// task that throws is logged.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
   /// Runs `task` when it is the turn of `user`: at most one task of each user between two looks at
   /// descriptors. A task that throws is logged.
