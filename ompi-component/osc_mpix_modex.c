@@ -1,14 +1,74 @@
 /* Publication and look-up of engine addresses. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
 #include "osc_mpix.h"
 #include "osc_mpix_versions.h"
+
+/* The longest wait for the address of a process, in seconds. The process's daemon answers, so this is no wait
+ * for the process itself. The data of a process that has ended may be gone; then no answer comes. */
+#define LONGEST_WAIT 20
+
+/* A query for an address. One that was not answered in time stays in the list, so that the next call need not
+ * wait. */
+struct query {
+    struct query *next;
+    uint64_t process;
+    bool is_answered;
+    uint8_t *bytes; /* NULL: the process has published no address */
+    size_t length;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the queries */
+static pthread_cond_t answer_arrived;                    /* waits by CLOCK_MONOTONIC */
+static pthread_once_t is_initialised = PTHREAD_ONCE_INIT;
+static struct query *queries = NULL;
 
 /* The most recently returned address. The engine copies it. */
 static uint8_t *given = NULL;
 
+/* Removes and returns the query that `*place` refers to. */
+static void discard(struct query **place)
+{
+    struct query *query = *place;
+    *place = query->next;
+    free(query->bytes);
+    free(query);
+}
+
+/* PMIx may still answer the queries that remain. */
 void ompi_osc_mpix_modex_stop(void)
 {
+    struct query **place = &queries;
+    pthread_mutex_lock(&lock);
+    while (NULL != *place) {
+        if ((*place)->is_answered) {
+            discard(place);
+        } else {
+            place = &(*place)->next;
+        }
+    }
+    pthread_mutex_unlock(&lock);
     free(given);
     given = NULL;
+}
+
+void ompi_osc_mpix_modex_answered(void *context, const void *bytes, size_t length)
+{
+    struct query *query = context;
+    uint8_t *copy = NULL != bytes && 0 != length ? malloc(length) : NULL;
+    if (NULL != copy) {
+        memcpy(copy, bytes, length);
+    }
+    pthread_mutex_lock(&lock);
+    query->bytes = copy;
+    query->length = length;
+    query->is_answered = true;
+    pthread_cond_broadcast(&answer_arrived);
+    pthread_mutex_unlock(&lock);
 }
 
 static int publish(void *context, const void *address, size_t length)
@@ -24,23 +84,111 @@ static int publish(void *context, const void *address, size_t length)
     return ret;
 }
 
-/* PMIx fetches the data of one process from its server on demand, without a collective call. */
-static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
+/* Returns the place of the query for this process, or of the end of the list. The lock is held. */
+static struct query **find(uint64_t process)
+{
+    struct query **place = &queries;
+    while (NULL != *place && (*place)->process != process) {
+        place = &(*place)->next;
+    }
+    return place;
+}
+
+/* Asks for the address, unless an earlier query is unanswered. Returns whether there is a query to wait for.
+ */
+static bool ask(uint64_t process)
 {
     opal_process_name_t name = ompi_osc_mpix_unpack_name(process);
-    uint8_t *bytes = NULL;
-    int ret;
-    OPAL_MODEX_RECV(ret, &mca_osc_mpix_component.osc_version, &name, (void **) &bytes, length);
-    if (OPAL_SUCCESS != ret || NULL == bytes) {
-        return -1;
+    char *key = mca_base_component_to_string(&mca_osc_mpix_component.osc_version);
+    struct query *query = calloc(1, sizeof(*query));
+    struct query **place;
+    bool is_new;
+    pthread_mutex_lock(&lock);
+    place = find(process);
+    if (NULL != *place && (*place)->is_answered) {
+        discard(place); /* too late for the call that asked */
+        place = find(process);
+    }
+    is_new = NULL == *place && NULL != key && NULL != query;
+    if (is_new) {
+        query->process = process;
+        *place = query;
+    }
+    pthread_mutex_unlock(&lock);
+    if (is_new && OPAL_SUCCESS != ompi_osc_mpix_modex_ask(&name, key, query)) {
+        pthread_mutex_lock(&lock);
+        discard(find(process));
+        pthread_mutex_unlock(&lock);
+        is_new = false;
+    } else if (!is_new) {
+        free(query);
+    }
+    free(key);
+    return is_new;
+}
+
+/* Whether a query was given up. The lock is held. */
+static bool is_any_unanswered(void)
+{
+    const struct query *query = queries;
+    while (NULL != query && query->is_answered) {
+        query = query->next;
+    }
+    return NULL != query;
+}
+
+/* Waits for the answer to the query of this process. Returns whether the process has published data, which
+ * `given` and `*length` receive then. The lock is held. */
+static bool await_answer(uint64_t process, size_t *length)
+{
+    struct query **place = find(process);
+    struct timespec end;
+    int waited = 0;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += LONGEST_WAIT;
+    while (!(*place)->is_answered && ETIMEDOUT != waited) {
+        waited = pthread_cond_timedwait(&answer_arrived, &lock, &end);
     }
     free(given);
-    *address = given = bytes;
-    return 0;
+    given = NULL;
+    if ((*place)->is_answered) {
+        given = (*place)->bytes;
+        *length = (*place)->length;
+        (*place)->bytes = NULL; /* given away */
+        discard(place);
+    }
+    return NULL != given;
+}
+
+/* PMIx fetches the data of one process from its server on demand, without a collective call. While a query for
+ * another process of the same host stays unanswered, PMIx answers the next one without data; a second one gets
+ * them. */
+static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
+{
+    bool found = false;
+    bool again = true;
+    for (int attempt = 0; !found && again && attempt < 3 && ask(process); ++attempt) {
+        pthread_mutex_lock(&lock);
+        found = await_answer(process, length);
+        again = is_any_unanswered();
+        pthread_mutex_unlock(&lock);
+    }
+    *address = given;
+    return found ? 0 : -1;
+}
+
+static void initialise(void)
+{
+    pthread_condattr_t by_monotonic_clock;
+    pthread_condattr_init(&by_monotonic_clock);
+    pthread_condattr_setclock(&by_monotonic_clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&answer_arrived, &by_monotonic_clock);
+    pthread_condattr_destroy(&by_monotonic_clock);
 }
 
 void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap)
 {
+    pthread_once(&is_initialised, initialise);
     *bootstrap = (struct mpix_bootstrap){
         .size = sizeof(*bootstrap),
         .process = ompi_osc_mpix_pack_name(OPAL_PROC_MY_NAME),

@@ -7,6 +7,9 @@
 #include "ompi/group/group.h"
 #include "opal/util/info.h"
 
+/* Called by a thread of PMIx with the answer to a query; without data if the process has published none. */
+void ompi_osc_mpix_modex_answered(void *query, const void *bytes, size_t length);
+
 #if OPAL_MAJOR_VERSION >= 5
 
 #include "ompi/runtime/ompi_rte.h"
@@ -22,6 +25,22 @@ typedef const char osc_mpix_text_t;
 static inline int ompi_osc_mpix_modex_commit(void)
 {
     return PMIX_SUCCESS == PMIx_Commit() ? OPAL_SUCCESS : OPAL_ERROR;
+}
+
+static inline void ompi_osc_mpix_pass_on(pmix_status_t status, pmix_value_t *value, void *query)
+{
+    bool found = PMIX_SUCCESS == status && NULL != value && PMIX_BYTE_OBJECT == value->type;
+    ompi_osc_mpix_modex_answered(query, found ? value->data.bo.bytes : NULL, found ? value->data.bo.size : 0);
+}
+
+/* Asks for the data that the process has published under the key; the answer comes by
+ * ompi_osc_mpix_modex_answered(), perhaps before this function returns. */
+static inline int ompi_osc_mpix_modex_ask(opal_process_name_t *name, const char *key, void *query)
+{
+    pmix_proc_t process;
+    OPAL_PMIX_CONVERT_NAME(&process, name);
+    return PMIX_SUCCESS == PMIx_Get_nb(&process, key, NULL, 0, ompi_osc_mpix_pass_on, query) ? OPAL_SUCCESS
+                                                                                              : OPAL_ERROR;
 }
 
 /* Copies the value of the key, at most `size` bytes. Returns whether the key exists. */
@@ -55,6 +74,18 @@ typedef char osc_mpix_text_t;
 static inline int ompi_osc_mpix_modex_commit(void)
 {
     return opal_pmix.commit();
+}
+
+static inline void ompi_osc_mpix_pass_on(int status, opal_value_t *value, void *query)
+{
+    bool found = OPAL_SUCCESS == status && NULL != value && OPAL_BYTE_OBJECT == value->type;
+    ompi_osc_mpix_modex_answered(query, found ? value->data.bo.bytes : NULL,
+                                 found ? (size_t) value->data.bo.size : 0);
+}
+
+static inline int ompi_osc_mpix_modex_ask(opal_process_name_t *name, const char *key, void *query)
+{
+    return opal_pmix.get_nb(name, key, NULL, ompi_osc_mpix_pass_on, query);
 }
 
 static inline int ompi_osc_mpix_read_info(opal_info_t *info, const char *key, char *value, size_t size)
