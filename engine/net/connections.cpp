@@ -1,5 +1,8 @@
 #include "engine/net/connections.hpp"
 
+#include "engine/base/liveness.hpp"
+#include "engine/base/shared_memory.hpp"
+
 namespace mpixrma::engine {
 
 Location Connections::locate(ProcessAddress address) const {
@@ -15,18 +18,30 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
   if (connection.endpoint == nullptr) {
     // UCX's shared memory does not detect the end of a process, so UCX disables it if failure detection is
     // requested.
-    connection.endpoint =
-        transport_.connect(location.worker, location.same_host ? Transport::FailureDetection::none
-                                                               : Transport::FailureDetection::reported);
-    if (connection.endpoint == nullptr) {
-      by_process_.erase(process);
+    auto const detection =
+        location.same_host ? Transport::FailureDetection::none : Transport::FailureDetection::reported;
+    ucp_ep_h endpoint = nullptr;
+    if (Status const status = transport_.connect(location.worker, detection, &endpoint); failed(status)) {
+      note_failed_connection(process, location, status);
       return nullptr;
     }
+    connection.endpoint = endpoint;
     by_endpoint_.emplace(connection.endpoint, process);
     if (location.same_host) watch_.add(process, location.pid);
     log_.write(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(process));
   }
   return connection.endpoint;
+}
+
+/// A process that has ended gets no second attempt: each would fail with a line of UCX, and UCX 1.13 does not
+/// close the socket of a refused one. A process of another host that refuses the connection has ended.
+void Connections::note_failed_connection(std::uint64_t process, Location const& location, Status status) {
+  bool const refused = status == Status::unreachable && !descriptors_run_short();
+  bool const ended = location.same_host ? !process_is_alive(location.pid) : refused;
+  if (ended) return lose(process, "it does not accept the connection");
+  if (status == Status::unreachable)
+    log_.write(LogLevel::error, "UCX cannot reach process %llx", static_cast<unsigned long long>(process));
+  by_process_.erase(process);
 }
 
 void Connections::lose(ucp_ep_h endpoint, char const* reason) {

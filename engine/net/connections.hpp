@@ -106,6 +106,7 @@ class Connections {
   std::vector<DisconnectNotice> take_disconnects() { return std::exchange(disconnects_, {}); }
 
  private:
+  void note_failed_connection(std::uint64_t process, Location const& location, Status status);
   void note_loss(Loss loss);
 
   Transport& transport_;

@@ -131,7 +131,8 @@ std::vector<std::byte> Transport::worker_address() const {
   return copy;
 }
 
-ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, FailureDetection detection) {
+Status Transport::connect(std::span<std::byte const> worker_address, FailureDetection detection,
+                          ucp_ep_h* endpoint) {
   bool const detects_failure = detection == FailureDetection::reported;
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
@@ -140,10 +141,11 @@ ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, FailureDe
   params.err_mode = detects_failure ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
   params.err_handler.cb = &Transport::on_error;
   params.err_handler.arg = this;
-  ucp_ep_h endpoint = nullptr;
-  if (!ok(ucp_ep_create(worker_, &params, &endpoint), "ucp_ep_create")) return nullptr;
-  endpoints_.emplace(endpoint, detects_failure);
-  return endpoint;
+  ucs_status_t const status = ucp_ep_create(worker_, &params, endpoint);
+  if (status == UCS_ERR_UNREACHABLE) return Status::unreachable;
+  if (!ok(status, "ucp_ep_create")) return Status::transport;
+  endpoints_.emplace(*endpoint, detects_failure);
+  return Status::ok;
 }
 
 Message& Transport::message(std::size_t payload_bytes) {

@@ -120,8 +120,9 @@ class Transport {
 
   /// Whether a lost connection is reported to the handler; UCX's shared memory cannot do that.
   enum class FailureDetection : std::uint8_t { none, reported };
-  /// Creates an endpoint to the worker with this address; nullptr on failure, which is logged.
-  ucp_ep_h connect(std::span<std::byte const> worker_address, FailureDetection detection);
+  /// Creates an endpoint to the worker with this address. Status::unreachable if nobody listens there;
+  /// another failure is logged.
+  Status connect(std::span<std::byte const> worker_address, FailureDetection detection, ucp_ep_h* endpoint);
   /// Closes an endpoint at once, with everything in flight. An endpoint without failure detection is not used
   /// any more, and is closed with the worker. Not from UCX callbacks.
   void disconnect(ucp_ep_h endpoint) noexcept;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +60,37 @@ INSTANTIATE_TEST_SUITE_P(
                       Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true},
                       Place{"other_host_network", MPIX_ENGINE_PATH_ALL, true}),
     [](auto const& instance) { return instance.param.name; });
+
+/// Returns the number of open descriptors.
+std::ptrdiff_t open_descriptors() {
+  namespace fs = std::filesystem;
+  return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+}
+
+/// The end of a process without a connection to the origin is noticed by the first operation only.
+TEST_P(Fault, OperationsToAnEndedProcessWithoutAConnectionFail) {
+  run_mortal(3, [](Rank& rank) {
+    std::int64_t memory = 0;
+    rank.publish(0, &memory);
+    rank.signal(2, 1);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
+    if (rank.rank() == 1) rank.die();
+    if (rank.rank() == 2) {
+      EXPECT_TRUE(rank.wait_for_value(0, 2, 2));
+      return;
+    }
+    ::usleep(300000);
+    std::int64_t value = 7;
+    RmaOp const put = contiguous(OpKind::put, &value, rank.published(1, 0), sizeof value);
+    EXPECT_TRUE(failed(first_failure(rank, 1, put)));
+    std::ptrdiff_t const before = open_descriptors();
+    for (int i = 0; i < 50; ++i) EXPECT_TRUE(failed(run(rank.engine(), rank.peer(1), put)));
+    EXPECT_LE(open_descriptors(), before + 2);
+    EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(OpKind::put, &value, rank.published(2, 0), 8)),
+              Status::ok);
+    rank.signal(2, 2);
+  });
+}
 
 TEST_P(Fault, KilledTargetFailsItsOperationsOnly) {
   run_mortal(3, [](Rank& rank) {

@@ -32,8 +32,9 @@ TEST(Transport, ClosesWhileAnEndpointFlushesToAProcessThatDoesNotAnswer) {
   ASSERT_FALSE(failed(silent.open(handler, context)));
   ASSERT_FALSE(failed(closing.open(handler, context)));
   closing.begin();
-  ucp_ep_h const endpoint = closing.connect(silent.worker_address(), Transport::FailureDetection::reported);
-  ASSERT_NE(endpoint, nullptr);
+  ucp_ep_h endpoint = nullptr;
+  ASSERT_EQ(closing.connect(silent.worker_address(), Transport::FailureDetection::reported, &endpoint),
+            Status::ok);
   Message& message = closing.message();
   message.set_header(std::uint64_t{0});
   ASSERT_FALSE(failed(closing.send(endpoint, wire::MessageClass::request, message)));
