@@ -62,8 +62,11 @@ int complete_all(Window& window) {
   return error;
 }
 
-int loss_of(Window const& window, Target const& target) noexcept {
-  return target.is_lost() ? class_of(window, engine::Status::unreachable) : MPI_SUCCESS;
+int loss_of(Window const& window, Target const& target) {
+  if (!target.is_lost()) [[likely]]
+    return MPI_SUCCESS;
+  return code_with(class_of(window, engine::Status::unreachable),
+                   "the process with the memory of rank %d has ended, or is out of reach", target.rank);
 }
 
 int loss_of_process(Window const& window, Target const& target) {
@@ -75,9 +78,7 @@ int report_losses(Window& window) {
   int error = MPI_SUCCESS;
   window.targets.for_each([&](Target& target) {
     if (!target.is_lost() || target.loss_reported.exchange(true, std::memory_order_relaxed)) return;
-    if (error != MPI_SUCCESS) return;
-    error = code_with(loss_of(window, target),
-                      "the process with the memory of rank %d has ended, or is out of reach", target.rank);
+    error = first_of(error, loss_of(window, target));
   });
   return error;
 }

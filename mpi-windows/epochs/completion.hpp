@@ -14,7 +14,7 @@ namespace mpixrma::windows {
 enum class Level : std::uint8_t { local, remote };
 
 /// Returns the error of operations by load and store on memory of a process that has ended, or MPI_SUCCESS.
-int loss_of(Window const& window, Target const& target) noexcept;
+int loss_of(Window const& window, Target const& target);
 /// As above, for all targets whose loss it has not returned before.
 int report_losses(Window& window);
 /// Returns the error of an epoch that waits for the process of the rank, which has ended or is out of reach.

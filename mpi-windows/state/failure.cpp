@@ -86,10 +86,11 @@ char const* epoch_text(Window const& window) noexcept {
 
 namespace {
 
+/// Whether the rank's process has ended, or its address cannot be found.
 bool is_lost(Window const& window, int rank) noexcept {
   Target const* const target = window.targets.find(rank);
-  return target != nullptr &&
-         (target->is_lost() || (target->process != nullptr && target->process->is_lost()));
+  if (target == nullptr) return window.processes.contains(rank);
+  return target->is_lost() || (target->process != nullptr && target->process->is_lost());
 }
 
 /// Returns the error with a text that begins with the name of the call.

@@ -1,7 +1,7 @@
-/// A target of three windows is killed: flush, unlock, complete and wait report it, and operations on the
-/// other targets continue. The memory of two windows is from MPI_Win_allocate, where operations are loads and
-/// stores, which succeed. The last line of output is the result, because the exit status of mpirun is
-/// arbitrary when a rank is killed.
+/// A target of three windows is killed: flush, unlock, unlock_all, complete and wait report it, and
+/// operations on the other targets continue. The memory of two windows is from MPI_Win_allocate, where
+/// operations are loads and stores, which succeed. The last line of output is the result, because the exit
+/// status of mpirun is arbitrary when a rank is killed.
 ///
 /// usage: mpirun --enable-recovery -np 3 window_killed; MPIX_TEST_UNCHECKED: the locks have MPI_MODE_NOCHECK
 #include <mpi.h>
@@ -111,6 +111,9 @@ void outlive_victim(MPI_Win const (&windows)[2], MPI_Win active) {
     require(MPI_Win_unlock(other, window) == MPI_SUCCESS, "operations on another target continue");
     require(is_explained(MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, window), "MPI_Win_lock"),
             "lock names the lost rank");
+    require(MPI_Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS, "locks without checks need no target");
+    (void)MPI_Put(&value, 1, MPI_LONG, victim, 0, 1, MPI_LONG, window);
+    require(is_explained(MPI_Win_unlock_all(window), "MPI_Win_unlock_all"), "unlock_all names the lost rank");
   }
   MPI_Send(&token, 1, MPI_CHAR, other, 0, MPI_COMM_WORLD);
 }
