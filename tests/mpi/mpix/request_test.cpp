@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -56,17 +58,20 @@ TEST_F(Requests, FreedBeforeCompletionAreUsedAgain) {
 
 TEST_F(Requests, HaveAnEmptyStatus) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), memory_.at(next(), kind), 0, &request),
-              MPI_SUCCESS);
-    MPI_Status status{};
-    ASSERT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
-    int count = -1;
-    int cancelled = 1;
-    MPI_Get_count(&status, MPI_DOUBLE, &count);
-    MPI_Test_cancelled(&status, &cancelled);
-    EXPECT_EQ(count, 0) << "memory of kind " << kind;
-    EXPECT_EQ(cancelled, 0);
+    for (std::uint64_t const set : {std::uint64_t{0}, std::uint64_t{MPIX_RMA_ATTR_BLOCKING}}) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      char* const target = memory_.at(next(), kind);
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), target, set, &request), MPI_SUCCESS);
+      MPI_Status status;
+      std::memset(&status, 0x7f, sizeof status);
+      ASSERT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
+      int count = -1;
+      int cancelled = 1;
+      MPI_Get_count(&status, MPI_BYTE, &count);
+      MPI_Test_cancelled(&status, &cancelled);
+      EXPECT_EQ(count, 0) << "memory of kind " << kind << ", attributes " << set;
+      EXPECT_EQ(cancelled, 0);
+    }
   }
 }
 
