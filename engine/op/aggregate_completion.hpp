@@ -19,6 +19,7 @@ struct AggregatedTarget {
   int rank = LateError::unknown;
   std::uint64_t process = 0;     ///< engine's identity, if the caller needs it
   void const* object = nullptr;  ///< the caller's own
+  int error = 0;                 ///< caller's code of the failure, if the status does not give it
 };
 
 class AggregateCompletion {

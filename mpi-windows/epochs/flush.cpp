@@ -46,9 +46,9 @@ int order_target(Window& window, Target& target) {
 }
 
 /// Enqueues a call that adds a part to `aggregate` for each process with outstanding operations, and then
-/// calls `completion`, which keeps the aggregate open until then.
+/// calls `completion`, which keeps the aggregate open until then, with the failure of an earlier queued call.
 void watch(Window& window, Target& target, Level level, engine::AggregateCompletion& aggregate,
-           engine::Completion& completion) try {
+           engine::AggregateCompletion::Part& completion) try {
   auto const begin = [=, &aggregate, &completion](Window& issuer, Target& opened, engine::Status access) {
     if (level == Level::remote) issuer.stores.complete();
     for_each_part(opened, [&](Target& part) {
@@ -60,7 +60,10 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
                             : issuer.engine.order.watch(*part.memory_owner, sequence, issuer.context,
                                                         *completed, &completed->error);
     });
-    completion.done(completion, access, 0);
+    if (level == Level::remote && !engine::failed(access))
+      completion.target = {.rank = opened.rank, .error = take_queue_failure(opened)};
+    bool const failed_in_queue = completion.target.error != MPI_SUCCESS;
+    completion.done(completion, failed_in_queue ? engine::Status::bad_argument : access, 0);
     return MPI_SUCCESS;
   };
   (void)enqueue(window, target, queued(begin));
@@ -79,7 +82,7 @@ int iflush_targets(Window& window, std::span<Target* const> targets, Level level
   engine::AggregateCompletion* const aggregate = open_aggregate_request(window, request);
   if (aggregate == nullptr) return MPI_ERR_NO_MEM;
   for (Target* const target : targets) {
-    engine::Completion* const completion = aggregate->add();
+    engine::AggregateCompletion::Part* const completion = aggregate->add();
     if (completion == nullptr) {
       aggregate->record(engine::Status::out_of_memory);
       break;

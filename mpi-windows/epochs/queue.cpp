@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "hosts/common/hosted.hpp"
 #include "mpi-windows/epochs/active.hpp"
 #include "mpi-windows/epochs/completion.hpp"
 #include "mpi-windows/epochs/nam_lock.hpp"
@@ -218,6 +219,12 @@ bool is_drained(Target const& target) {
   return has_issued_all(target);
 }
 
+int take_queue_failure(Target& target) {
+  std::lock_guard const held(queues().lock);
+  bool const is_queued = target.access.load(std::memory_order_relaxed) == EpochAccess::queued;
+  return is_queued ? std::exchange(target.queue->error, MPI_SUCCESS) : MPI_SUCCESS;
+}
+
 /// Out of line: MPI_Win_unlock hardly ever calls it.
 __attribute__((noinline)) int wait_for_queue(Window& window, Target& target) {
   if (!target.is_queued()) return MPI_SUCCESS;
@@ -226,6 +233,7 @@ __attribute__((noinline)) int wait_for_queue(Window& window, Target& target) {
     (void)serve_queues();
     return end_queue(target, &error);
   });
+  (void)mpix_host_operations()->deliver_completions();  // keeps failures whose requests are freed
   return error;
 }
 

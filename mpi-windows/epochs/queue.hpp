@@ -28,6 +28,8 @@ int serve_queue(Window& window, Target& target);
 int serve_queues();
 /// Whether the awaited event has occurred and all calls in the queue are issued.
 bool is_drained(Target const& target);
+/// Removes and returns the first failure of the calls that the queue has issued, or MPI_SUCCESS.
+int take_queue_failure(Target& target);
 /// Waits until the awaited event has occurred and all calls in the queue are issued. Returns the first
 /// failure of a call, or that of the lock.
 int wait_for_queue(Window& window, Target& target);

@@ -54,6 +54,8 @@ void complete_request(engine::Completion& self, engine::Status status, std::size
 void complete_aggregate_request(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
   auto& completion = static_cast<RequestCompletion&>(self);
   auto const& [recipient, error] = completion.first;
+  completion.error = recipient.error;
+  completion.subject.rank = recipient.rank;
   if (engine::failed(error.status) && recipient.object != nullptr)
     completion.subject = subject_of(*completion.window, *static_cast<Target const*>(recipient.object), error);
   complete_request(self, status, bytes);

@@ -1,5 +1,6 @@
 /// Calls beyond MPI's behind operations that wait for a lock.
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "tests/windows/notify_support.hpp"
@@ -140,6 +141,55 @@ TEST_P(QueuedExtensions, W126_11_missing_counters_fail_at_the_completion) {
   });
   MPI_Barrier(world);
   EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 0L), longs);
+}
+
+TEST_P(QueuedExtensions, E_17_iflush_reports_missing_counters) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  set_counters(window, 1);
+  long const value = 3;
+  while_locked(window, [&] {
+    MPI_Request requests[3];
+    MPI_Win_lock_all(0, window);
+    EXPECT_EQ(MPIX_Put_notify(&value, 1, MPI_LONG, last_, window.at(last_, 0), 1, MPI_LONG, 7, window),
+              MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Win_iflush(last_, window, &requests[0]), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Put_notify(&value, 1, MPI_LONG, last_, window.at(last_, 0), 1, MPI_LONG, 8, window),
+              MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Win_iflush_all(window, &requests[1]), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Win_iflush(last_, window, &requests[2]), MPI_SUCCESS);
+    send_signal(last_);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; ++i) {
+      int const code = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+      EXPECT_EQ(class_of(code), no_such_counter());
+      std::string const reason = "no notification counter " + std::to_string(7 + i);
+      EXPECT_NE(text_of(code).find(reason), std::string::npos) << text_of(code);
+    }
+    EXPECT_EQ(MPI_Wait(&requests[2], MPI_STATUS_IGNORE), MPI_SUCCESS);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+  MPI_Barrier(world);
+}
+
+TEST_P(QueuedExtensions, E_17_freed_request_leaves_a_missing_counter_to_the_next_flush) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  set_counters(window, 1);
+  long const value = 3;
+  while_locked(window, [&] {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win_lock_all(0, window);
+    EXPECT_EQ(MPIX_Put_notify(&value, 1, MPI_LONG, last_, window.at(last_, 0), 1, MPI_LONG, 7, window),
+              MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Win_iflush(last_, window, &request), MPI_SUCCESS);
+    MPI_Request_free(&request);
+    send_signal(last_);
+    EXPECT_NE(MPI_Win_flush(last_, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+  MPI_Barrier(world);
 }
 
 TEST_P(QueuedExtensions, W126_06_notified_operations_wait_for_a_lock) {
