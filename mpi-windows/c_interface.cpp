@@ -248,6 +248,9 @@ int mpix_window_order_all(mpix_window_t* window) {
 int mpix_window_begin_flush_all(mpix_window_t* window) {
   return on(window, "MPIX_Win_flush_windows", [](Window& open) { return begin_flush_all(open); });
 }
+int mpix_window_end_flush_all(mpix_window_t* window) {
+  return on(window, "MPIX_Win_flush_windows", [](Window& open) { return flush_all(open, Level::remote); });
+}
 int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request) {
   return on(window, rank_call("MPIX_Win_iflush", rank),
             [&](Window& open) { return iflush(open, rank, Level::remote, request); });

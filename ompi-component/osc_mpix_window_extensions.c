@@ -132,7 +132,7 @@ static int flush_all(mpix_window_t *window, const struct mpix_host_flush *call, 
     case mpix_flush_thread:
         return mpix_window_flush_thread_all(window);
     default:
-        return mpix_window_flush_all(window);
+        return mpix_window_end_flush_all(window);
     }
 }
 

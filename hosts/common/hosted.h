@@ -45,8 +45,8 @@ struct mpix_host_notified {
 /** A call that orders or completes operations issued on a window in a passive-target epoch. */
 struct mpix_host_flush {
   enum {
-    mpix_flush_wait,          /**< MPI_Win_flush_all; only with `all` */
-    mpix_flush_begin,         /**< starts what mpix_flush_wait then waits for; only with `all` */
+    mpix_flush_wait,          /**< the wait of MPIX_Win_flush_windows; only with `all` */
+    mpix_flush_begin,         /**< starts the completion that mpix_flush_wait awaits; only with `all` */
     mpix_flush_order,         /**< MPIX_Win_order, MPIX_Win_order_all */
     mpix_flush_request,       /**< MPI_Win_flush, MPI_Win_flush_all, with a request */
     mpix_flush_request_local, /**< MPI_Win_flush_local, MPI_Win_flush_local_all, with a request */

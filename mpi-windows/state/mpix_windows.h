@@ -213,9 +213,10 @@ int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request);
 int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request);
 int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request);
 int mpix_window_iflush_local_all(mpix_window_t* window, MPI_Request* request);
-/** Starts the completion of all operations, so that a later mpix_window_flush_all waits less. Called for
- * all windows before several windows are flushed. */
+/** The two parts of MPIX_Win_flush_windows on each window: the first starts the completion of all operations,
+ * and is called for all windows before the second waits for it. */
 int mpix_window_begin_flush_all(mpix_window_t* window);
+int mpix_window_end_flush_all(mpix_window_t* window);
 
 #ifdef __cplusplus
 }

@@ -198,6 +198,19 @@ TEST_P(Flush, E_05_errors_are_those_of_MPI_Win_flush) {
   EXPECT_EQ(window.base<long>()[0], 5);
 }
 
+TEST_F(WindowTest, E_20_of_several_windows_is_named_by_late_failures) {
+  Window const window(Flavour::dynamic, 64);
+  MPI_Win const windows[] = {window};
+  long const value = 5;
+  MPI_Win_lock_all(0, window);
+  int code = MPI_Put(&value, 1, MPI_LONG, next_, 0x10, 1, MPI_LONG, window);
+  bool const is_late = code == MPI_SUCCESS;
+  if (is_late) code = MPIX_Win_flush_windows(1, windows);
+  EXPECT_EQ(class_of(code), MPI_ERR_RMA_RANGE);
+  EXPECT_TRUE(text_of(code).starts_with(is_late ? "MPIX_Win_flush_windows: " : "MPI_Put: ")) << text_of(code);
+  MPI_Win_unlock_all(window);
+}
+
 TEST_F(WindowTest, E_21_flushes_refuse_invalid_arrays_of_windows) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(world, &handler);
