@@ -1,5 +1,7 @@
 #include "mpix/attrs/attributes.hpp"
 
+#include <cstdio>
+
 #include "datatype/handle.hpp"
 #include "datatype/predefined.hpp"
 
@@ -78,6 +80,13 @@ std::array<AttributeEntry, attribute_count> const attribute_table = {{
     {"MPIX_RMA_KEY_NOTIFY", MPIX_RMA_ATTR_NOTIFY, 0, engine::OpFlags::none, &assign_index,
      [](MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from) { to.notify_index = from.notify_index; }},
 }};
+
+std::string text_of_value(AttributeEntry const& attribute, void* value) {
+  if (attribute.bits == MPIX_RMA_ATTR_NOTIFY) return std::to_string(reinterpret_cast<std::intptr_t>(value));
+  char text[24];
+  (void)std::snprintf(text, sizeof text, "%p", value);
+  return text;
+}
 
 std::uint64_t known_attributes() noexcept {
   std::uint64_t all = 0;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "engine/op/operation.hpp"
 #include "include/mpix_rma.h"
@@ -13,9 +14,9 @@ namespace mpixrma {
 
 /// One entry per attribute. CONTRIBUTING.md (An attribute) lists the places that a new one changes.
 struct AttributeEntry {
-  char const* name;              ///< name of the key macro
-  std::uint64_t bits;            ///< bits in MPIX_RMA_Attributes::set
-  std::uint64_t flag_bits;       ///< the subset of `bits` that sets `flags`
+  char const* name;         ///< name of the key macro
+  std::uint64_t bits;       ///< bits in MPIX_RMA_Attributes::set
+  std::uint64_t flag_bits;  ///< the subset of `bits` that sets `flags`
   engine::OpFlags flags;
   /// Sets the attribute in `attributes` from a value as passed to MPI_Comm_set_attr. Returns false for an
   /// invalid value.
@@ -26,6 +27,9 @@ struct AttributeEntry {
 
 inline constexpr std::size_t attribute_count = 8;
 extern std::array<AttributeEntry, attribute_count> const attribute_table;
+
+/// Returns a value as passed to MPI_Comm_set_attr, for error texts.
+std::string text_of_value(AttributeEntry const& attribute, void* value);
 
 /// A flag in a communicator's cached word: the attributes must be read again.
 inline constexpr std::uint64_t attributes_outdated = std::uint64_t{1} << 63;

@@ -37,6 +37,10 @@ std::uint64_t* Counters::own(std::int64_t index) const noexcept {
   return reinterpret_cast<std::uint64_t*>(address_in(own_, index));
 }
 
+std::int64_t Counters::count(int rank) const noexcept {
+  return ranks_.empty() ? 0 : ranks_[static_cast<std::size_t>(rank)].count;
+}
+
 engine::RemoteAddress Counters::at(int rank, std::int64_t index) const noexcept {
   return ranks_.empty() ? 0 : address_in(ranks_[static_cast<std::size_t>(rank)], index);
 }

@@ -29,6 +29,8 @@ class Counters {
   bool are_known() const noexcept { return !ranks_.empty(); }
 
   std::int64_t count() const noexcept { return own_.count; }
+  /// Returns the known number of counters of `rank`.
+  std::int64_t count(int rank) const noexcept;
   /// Returns a counter of this process, or nullptr if the index is out of range.
   std::uint64_t* own(std::int64_t index) const noexcept;
   /// Returns the address of a counter of `rank`, or 0 if no such counter is known.

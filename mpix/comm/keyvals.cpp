@@ -46,7 +46,8 @@ int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
   MPIX_RMA_Attributes scratch{};
   AttributeEntry const& attribute = attribute_table[index];
   if (!attribute.assign(scratch, value))
-    return raise({"MPI_Comm_set_attr", comm}, MPI_ERR_ARG, "%p is not a value of %s", value, attribute.name);
+    return raise({"MPI_Comm_set_attr", comm}, MPI_ERR_ARG, "%s is not a value of %s",
+                 text_of_value(attribute, value).c_str(), attribute.name);
   int const code = set();
   if (Communicator* const state = Communicator::find_known(comm)) state->outdate_attributes();
   return code;

@@ -98,6 +98,9 @@ Failure failure(engine::Status status, Subject const& subject) {
   if (here || subject.rank == MPI_PROC_NULL) return failure(error_class, "%s", engine::to_string(status));
   if (subject.address == 0)
     return failure(error_class, "%s (rank %d)", engine::to_string(status), subject.rank);
+  if (subject.bytes == 0)
+    return failure(error_class, "%s (address 0x%llx of rank %d)", engine::to_string(status),
+                   static_cast<unsigned long long>(subject.address), subject.rank);
   engine::TargetMemory const memory{subject.address, subject.bytes, subject.contiguous,
                                     engine::ExposureId::none};
   return failure(error_class, "%s (address 0x%llx of rank %d, %zu bytes)",

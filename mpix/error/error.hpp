@@ -21,8 +21,8 @@ struct Site {
 /// The parts of an operation that its error text names.
 struct Subject {
   int rank = MPI_PROC_NULL;
-  std::uint64_t address = 0;  ///< 0: the text names no memory
-  std::size_t bytes = 0;
+  std::uint64_t address = 0;      ///< 0: the text names no memory
+  std::size_t bytes = 0;          ///< 0: the text names only the address
   std::uint64_t process = 0;      ///< engine's identity of the rank; set if `bytes` is not 0
   bool contiguous = true;         ///< whether the target memory is contiguous
   char const* missing = nullptr;  ///< text for a Status::bad_address that does not mean target memory

@@ -57,8 +57,10 @@ Failure check_attribute(std::size_t index, int keyval, void* value) {
   if (index == attribute_count)
     return failure(MPI_ERR_KEYVAL, "comm_keyval %d is not an attribute key of MPIX_RMA", keyval);
   MPIX_RMA_Attributes scratch{};
-  if (attribute_table[index].assign(scratch, value)) return {};
-  return failure(MPI_ERR_ARG, "%p is not a value of %s", value, attribute_table[index].name);
+  AttributeEntry const& attribute = attribute_table[index];
+  if (attribute.assign(scratch, value)) return {};
+  return failure(MPI_ERR_ARG, "%s is not a value of %s", text_of_value(attribute, value).c_str(),
+                 attribute.name);
 }
 
 int get_attribute(Site const& site, AttributeSet const* target, int keyval, void* value, int* flag) {

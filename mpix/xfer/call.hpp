@@ -56,6 +56,8 @@ int verify_communicatable(Site const& site, std::uint64_t set, Target& target,
 int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Datatype datatype);
 /// Raises the error of a datatype argument that cannot be used.
 int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype);
+/// Raises the error of an operation whose origin memory is not accessible.
+__attribute__((cold)) int raise_origin(Site const& site, engine::RmaOp const& operation);
 /// Raises the error of unknown attributes of a call.
 int raise_attributes(Site const& site, MPIX_RMA_Attributes const* attributes);
 

@@ -186,6 +186,13 @@ int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype
   return raise(site, MPI_ERR_TYPE, "%s (%s) is not committed", argument, TypeName(datatype).text);
 }
 
+int raise_origin(Site const& site, engine::RmaOp const& operation) {
+  engine::Extent const extent = operation.origin_layout.extent();
+  return raise(site, MPI_ERR_BUFFER, "%s %p (%zu bytes)", engine::to_string(engine::Status::bad_origin),
+               static_cast<void const*>(operation.origin + extent.begin),
+               static_cast<std::size_t>(extent.end - extent.begin));
+}
+
 int raise_attributes(Site const& site, MPIX_RMA_Attributes const* attributes) {
   if (is_mask(attributes))
     return raise(
@@ -229,9 +236,12 @@ int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSl
 int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Communicator& communicator,
                  int rank, RemoteAddress* counter) {
   if ((attributes.set & MPIX_RMA_ATTR_NOTIFY) == 0) return MPI_SUCCESS;
-  *counter = communicator.counters().at(rank, attributes.notify_index);
+  Counters const& counters = communicator.counters();
+  *counter = counters.at(rank, attributes.notify_index);
   if (*counter != 0) return MPI_SUCCESS;
-  return raise(site, MPI_ERR_ARG, "notify_index %d is no counter of rank %d", attributes.notify_index, rank);
+  auto const count = static_cast<long long>(counters.count(rank));
+  return raise(site, MPI_ERR_ARG, "notify_index %d is no counter of rank %d, which has %lld counter%s",
+               attributes.notify_index, rank, count, count == 1 ? "" : "s");
 }
 
 int verify_communicatable(Site const& site, std::uint64_t set, Target& target,

@@ -18,6 +18,13 @@ inline bool submit_direct(Target& target, engine::RmaOp const& operation) {
   return try_direct(target, operation);
 }
 
+/// Returns the result of an issue or a wait with this status.
+inline int result_of_issue(Site const& site, engine::Status status, Subject const& subject,
+                           engine::RmaOp const& operation) {
+  return status == engine::Status::bad_origin ? raise_origin(site, operation)
+                                              : result_of(site, status, subject);
+}
+
 /// Issues a checked operation of `bytes` at the target. `set` are the attributes that apply. On failure calls
 /// the error handler. Returns an MPI error code.
 inline int submit(Site const& site, Communicator& communicator, Target& target, engine::RmaOp& operation,
@@ -32,15 +39,15 @@ inline int submit(Site const& site, Communicator& communicator, Target& target, 
   if ((set & MPIX_RMA_ATTR_BLOCKING) != 0) {
     engine::Status const status = issue_and_wait(target, operation);
     if (!engine::failed(status)) request.complete(site, communicator);
-    return result_of(site, status, subject);
+    return result_of_issue(site, status, subject, operation);
   }
-  if (!request.present()) return result_of(site, issue(target, operation).status, subject);
+  if (!request.present()) return result_of_issue(site, issue(target, operation).status, subject, operation);
   operation.completion = request.start(site, subject, communicator);
   if (operation.completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   engine::Issued const issued = issue(target, operation);
   if (engine::failed(issued.status)) {
     request.cancel();
-    return result_of(site, issued.status, subject);
+    return result_of_issue(site, issued.status, subject, operation);
   }
   if (!issued.complete) {
     request.store_handle();

@@ -44,7 +44,7 @@ TEST_F(ErrorTexts, TransfersNameTheArgumentAndItsValue) {
   notify.notify_index = 5;
   expect(
       MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, target, 1, MPI_DOUBLE, nullptr, &world, &notify),
-      MPI_ERR_ARG, {"notify_index 5 is no counter of rank 0"});
+      MPI_ERR_ARG, {"notify_index 5 is no counter of rank 0, which has 0 counters"});
   expect(
       MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, target, 1, MPI_LONG, nullptr, &world),
       MPI_ERR_TYPE, {"MPIX_RMA_xfer_req: ", "MPI_DOUBLE", "MPI_LONG"});
@@ -86,6 +86,8 @@ TEST_F(ErrorTexts, CallsWithoutCommunicatorNameTheArgument) {
   MPI_Request request = MPI_REQUEST_NULL;
   expect(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG,
          {"MPIX_Req_set_attr: 0x9 is not a value of MPIX_RMA_KEY_COMMUNICATABLE"});
+  expect(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(-1)), MPI_ERR_ARG,
+         {"MPIX_Req_set_attr: -1 is not a value of MPIX_RMA_KEY_NOTIFY"});
   MPIX_Rma_request none = MPIX_RMA_REQUEST_NULL;
   expect(MPIX_Rma_request_free(&none), MPI_ERR_REQUEST,
          {"MPIX_Rma_request_free: request is MPIX_RMA_REQUEST_NULL"});

@@ -1,7 +1,9 @@
 /// Inaccessible origin memory: detected when the kernel copies the data.
 #include <sys/mman.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "tests/support/mpix_fixture.hpp"
@@ -31,10 +33,14 @@ TEST(Origin, InaccessibleMemoryIsBufferErrorAndProgramContinues) {
   Memory memory(count * sizeof(double));
   void* const nothing = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(nothing, MAP_FAILED);
+  char place[64];
+  std::snprintf(place, sizeof place, "origin address %p (%zu bytes)", nothing, count * sizeof(double));
   for (int const rank : {memory.rank(), (memory.rank() + 1) % memory.size()}) {
     char* const target = memory.at(rank, Memory::plain);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
-      EXPECT_EQ(class_of(transfer(op, nothing, count, MPI_DOUBLE, rank, target)), MPI_ERR_BUFFER);
+      int const code = transfer(op, nothing, count, MPI_DOUBLE, rank, target);
+      EXPECT_EQ(class_of(code), MPI_ERR_BUFFER);
+      EXPECT_NE(text_of(code).find(place), std::string::npos) << text_of(code);
       MPI_Request request = MPI_REQUEST_NULL;
       EXPECT_EQ(class_of(transfer(op, nothing, count, MPI_DOUBLE, rank, target, 0, &request)),
                 MPI_ERR_BUFFER);
