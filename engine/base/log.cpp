@@ -9,7 +9,7 @@ void Log::write(LogLevel level, char const* format, ...) const noexcept {
   if (!shows(level)) return;
   // One write per line, so that lines of several processes do not interleave.
   char line[512];
-  int used = named_ ? std::snprintf(line, sizeof line, "mpix[%u]: ", name_)
+  int used = named_ ? std::snprintf(line, sizeof line, "mpix[%u]: ", static_cast<std::uint32_t>(process_))
                     : std::snprintf(line, sizeof line, "mpix: ");
   std::va_list arguments;
   va_start(arguments, format);

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "engine/base/process_name.hpp"
+
 namespace mpixrma::engine {
 
 class BoundedText {
@@ -15,15 +17,7 @@ class BoundedText {
   BoundedText(std::size_t max_bytes, std::uint64_t process) : max_bytes_(max_bytes), process_(process) {}
 
   /// Returns the rank of a process in its job, followed by the job if that is not the described process's.
-  std::string name(std::uint64_t process) const {
-    constexpr unsigned job_bits = 32;
-    std::string number = std::to_string(static_cast<std::uint32_t>(process));
-    if (process >> job_bits == process_ >> job_bits) return number;
-    char job[32];
-    (void)std::snprintf(job, sizeof job, " of job %llx",
-                        static_cast<unsigned long long>(process >> job_bits));
-    return number + job;
-  }
+  std::string name(std::uint64_t process) const { return ProcessName(process, process_).c_str(); }
 
   /// Adds a line, or a part of one. Once the maximum size is exceeded, adds a line that says so and then
   /// nothing more.

@@ -60,8 +60,8 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations make this an error.
   bool const idle = stream.is_executed(stream.delayed.newest_operation(peer.newest()));
-  log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
-             static_cast<unsigned long long>(loss.process), loss.reason.c_str());
+  log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %s lost: %s",
+             log_.name(loss.process).c_str(), loss.reason.c_str());
   stream.broken = true;
   stream.endpoint = nullptr;
   sender.discard_batch(peer);

@@ -68,8 +68,8 @@ void Dispatch::query_key() noexcept try {
   if (auto const query = NetworkProtocol::needed_query(peer_, original_))
     channel().message_protocol.streams.query_key(peer_, *query);
 } catch (std::bad_alloc const&) {
-  state_.log.write(LogLevel::error, "no memory to ask process %llx for a key",
-                   static_cast<unsigned long long>(peer_.process()));
+  state_.log.write(LogLevel::error, "no memory to ask process %s for a key",
+                   state_.log.name(peer_.process()).c_str());
 }
 
 }  // namespace mpixrma::engine

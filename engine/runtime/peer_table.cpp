@@ -76,15 +76,15 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   ProcessAddress its;
   Secret secret;
   if (!read_published(published, &its, &secret) || its.process != process) {
-    state_.log.write(LogLevel::error, "process %llx published no usable address",
-                     static_cast<unsigned long long>(process));
+    state_.log.write(LogLevel::error, "process %s published no usable address",
+                     state_.log.name(process).c_str());
     return nullptr;
   }
   auto made = Peer::make(process, state_of(std::move(its)));
   PeerState& peer = made->state();
   if (peer.shares_memory && state_.recorder != nullptr) made->trace_direct_access();
   peer.secret = secret;
-  state_.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
+  state_.log.write(LogLevel::paths, "peer %s: %s%s", state_.log.name(process).c_str(),
                    peer.shares_memory ? "same host" : "other host",
                    peer.cross_memory ? ", cross-memory permitted" : "");
   auto const place = peers_.emplace(process, std::move(made)).first;
@@ -122,8 +122,8 @@ std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress its) {
     its_segments->open_own(state_.segments.tables(), state_.segments.control());
   } else if (!its_segments->open(process, peer->location.pid, tables_fd, control_fd, state_.log)) {
     if (descriptors_run_short())
-      state_.log.write(LogLevel::error, "process %llx of this host is treated like one of another: %s",
-                       static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
+      state_.log.write(LogLevel::error, "process %s of this host is treated like one of another: %s",
+                       state_.log.name(process).c_str(), to_string(Status::no_descriptors));
     return peer;
   }
   if (state_.config.page_fill != 0) its_segments->set_filler(state_.page_filler);

@@ -287,8 +287,7 @@ void LockTable::forget(std::uint64_t process, Answers& own) {
   members_.erase(process);
   std::erase_if(own.answers_, [&](Answer const& answer) { return answer.process == process; });
   if (held_some)
-    log_.write(LogLevel::error, "process %llx ended while it held locks",
-               static_cast<unsigned long long>(process));
+    log_.write(LogLevel::error, "process %s ended while it held locks", log_.name(process).c_str());
 }
 
 bool LockTable::concerns(std::uint64_t process) const {

@@ -336,6 +336,35 @@ TEST_P(Fault, EndOfTargetOfSignalsIsNotReported) {
   });
 }
 
+TEST(MessagesLost, LineNamesTheProcessByItsRank) {
+  auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_MESSAGE; };
+  auto const body = [](Rank& rank) {
+    std::uint64_t memory = 0;
+    rank.publish(0, &memory);
+    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
+    rank.signal(2, 1);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
+    if (rank.rank() == 1) {
+      ::pause();
+      return;
+    }
+    rank.expect_death(1);
+    std::uint64_t value = 1;
+    RmaOp const put = contiguous(OpKind::put, &value, rank.published(1, 0), sizeof value);
+    ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+    auto const target = static_cast<pid_t>(rank.published(1, 1));
+    ::kill(target, SIGSTOP);
+    ::testing::internal::CaptureStderr();
+    ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
+    ::kill(target, SIGKILL);
+    rank.engine().order.complete(rank.peer(1), UINT64_MAX);
+    std::string const written = ::testing::internal::GetCapturedStderr();
+    std::string const line = "connection to process " + std::to_string(Rank::process_of(1)) + " lost: ";
+    EXPECT_NE(written.find(line), std::string::npos) << written;
+  };
+  run_job(2, configure, body, JobKind::mortal);
+}
+
 /// A process in which UCX does not start is alive, and its memory is in use; its end is detected later.
 TEST(MessagesLost, EndOfTheProcessIsDetectedLater) {
   auto const configure = [](mpix_engine_config& config) {
