@@ -5,8 +5,8 @@
 namespace mpixrma::engine {
 
 std::uint64_t EngineCounters::watch(std::uint64_t const* counter, std::uint64_t threshold,
-                                    Completion& completion) {
-  return state_.watches.add(counter, threshold, completion);
+                                    Completion& completion, std::int64_t index) {
+  return state_.watches.add(counter, threshold, completion, index);
 }
 
 Completion* EngineCounters::cancel(std::uint64_t number) { return state_.watches.cancel(number); }

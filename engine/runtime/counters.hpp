@@ -18,9 +18,13 @@ class MPIX_ENGINE_API EngineCounters {
 
   explicit EngineCounters(EngineState& state) noexcept : state_(state) {}
 
-  /// Calls `completion`, during progress, once the counter has reached `threshold`. Returns a number that
-  /// identifies the wait and is never reused.
-  std::uint64_t watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// The index of a counter that has none.
+  static constexpr std::int64_t no_index = -1;
+
+  /// Calls `completion`, during progress, once the counter has reached `threshold`. `index` names the counter
+  /// in a description of the process. Returns a number that identifies the wait and is never reused.
+  std::uint64_t watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion,
+                      std::int64_t index = no_index);
   /// Ends the wait with this number, and returns its completion, which is then not called; nullptr if the
   /// completion has been called or is about to be.
   Completion* cancel(std::uint64_t number);

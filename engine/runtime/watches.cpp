@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <new>
+#include <string>
 
 #include "engine/runtime/state.hpp"
 
@@ -37,9 +38,10 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
 
 }  // namespace
 
-std::uint64_t Watches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
+std::uint64_t Watches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion,
+                           std::int64_t index) {
   std::lock_guard const held(lock_);
-  counters_.push_back({{&completion, sizeof *counter}, counter, threshold, ++newest_number_});
+  counters_.push_back({{&completion, sizeof *counter}, counter, threshold, ++newest_number_, index});
   waiting_.fetch_add(1, std::memory_order_relaxed);
   return newest_number_;
 }
@@ -118,7 +120,9 @@ void Watches::describe(BoundedText& text) {
   for (CounterWatch const& watch : counters_) {
     std::uint64_t const value =
         std::atomic_ref(const_cast<std::uint64_t&>(*watch.counter)).load(std::memory_order_relaxed);
-    text.add("  counter at %p: is %llu, waited for until it is %llu\n",
+    std::string const index =
+        watch.index != EngineCounters::no_index ? std::to_string(watch.index) + " " : std::string();
+    text.add("  counter %sat %p: is %llu, waited for until it is %llu\n", index.c_str(),
              static_cast<void const*>(watch.counter), static_cast<unsigned long long>(value),
              static_cast<unsigned long long>(watch.threshold));
   }

@@ -27,8 +27,10 @@ class Watches {
     LateError* error;        ///< if not null, receives that failure before the completion is called
   };
 
-  /// Returns the number of the wait.
-  std::uint64_t add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// `index` is the counter's index for describe(), or EngineCounters::no_index. Returns the number of the
+  /// wait.
+  std::uint64_t add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion,
+                    std::int64_t index);
   /// Calls `completion` at once if the operations are complete, or if memory is exhausted.
   void add(Operations const& operations, Completion& completion) noexcept;
 
@@ -54,6 +56,7 @@ class Watches {
     std::uint64_t const* counter;
     std::uint64_t threshold;
     std::uint64_t number;
+    std::int64_t index;
   };
   struct OperationsWatch : Watch {
     Operations operations;

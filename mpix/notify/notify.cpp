@@ -118,7 +118,8 @@ int MPIX_RMA_Wait_notify_value(MPI_Comm communicator, int notification_idx, MPI_
   using namespace mpixrma;
   return with_counter("MPIX_RMA_Wait_notify_value", communicator, notification_idx,
                       [&](Site const& site, std::uint64_t const& counter) {
-                        Failure const failed = watch_counter(site, counter, threshold, request);
+                        Failure const failed =
+                            watch_counter(site, counter, notification_idx, threshold, request);
                         return failed ? raise(site, failed) : MPI_SUCCESS;
                       });
 } catch (...) {

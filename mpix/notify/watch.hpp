@@ -16,9 +16,10 @@ inline void end_freed_watch(std::uint64_t number) {
   if (completion != nullptr) complete_native(static_cast<NativeCompletion*>(completion));
 }
 
-/// Creates such a request. On failure `*request` is unchanged, and the caller raises the returned error.
-/// If the counter is freed first, the request fails through the site's communicator.
-inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI_Count threshold,
+/// Creates such a request for the counter with this index. On failure `*request` is unchanged, and the caller
+/// raises the returned error. If the counter is freed first, the request fails through the site's
+/// communicator.
+inline Failure watch_counter(Site const& site, std::uint64_t const& counter, int index, MPI_Count threshold,
                              MPI_Request* request) {
   if (request == nullptr) return failure(MPI_ERR_REQUEST, "request is a null pointer");
   if (threshold < 0)
@@ -30,7 +31,7 @@ inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI
   *request = completion->handle;
   mpix_host_request_t* const made = completion->request;  // `completion` may be reused once it is watched
   std::uint64_t const number =
-      engine_of_process().counters.watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
+      engine_of_process().counters.watch(&counter, static_cast<std::uint64_t>(threshold), *completion, index);
   host().request_when_freed(made, &end_freed_watch, number);
   return {};
 }

@@ -177,7 +177,8 @@ int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count* va
 int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold, MPI_Request* request) {
   char const* const call = "MPIX_Win_wait_notify_value";
   return with_counter(call, win, notification_idx, [&](std::uint64_t const& counter) {
-    Failure const failed = watch_counter({call, MPI_COMM_WORLD}, counter, threshold, request);
+    Site const site{call, MPI_COMM_WORLD};
+    Failure const failed = watch_counter(site, counter, notification_idx, threshold, request);
     return failed ? raise_on(call, win, failed) : MPI_SUCCESS;
   });
 }
