@@ -10,8 +10,10 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static char *windows = "all";
 static char *order = "overlapping";
@@ -159,6 +161,20 @@ static void note(const char *text)
     }
 }
 
+/* Returns the value in the environment, where mpirun puts the values of its option --mca, if it is no number:
+ * Open MPI makes 0 of it. Otherwise returns NULL. */
+static const char *text_of_no_number(const struct mpix_engine_parameter *parameter)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "OMPI_MCA_osc_mpix_%s", parameter->name);
+    const char *given = getenv(name);
+    if (NULL == given) {
+        return NULL;
+    }
+    const char *digits = given + strspn(given, " \t+-");
+    return '\0' == *digits || isdigit((unsigned char) *digits) ? NULL : given;
+}
+
 static int set_parameter(struct mpix_engine_config *config, const struct mpix_engine_parameter *parameter,
                          size_t i, char *why, size_t bytes)
 {
@@ -168,6 +184,12 @@ static int set_parameter(struct mpix_engine_config *config, const struct mpix_en
                  parameter->name);
         note(why);
         return mpix_engine_set_text(config, parameter, former_values[i], why, bytes);
+    }
+    const bool has_number = MPIX_ENGINE_PARAMETER_SIZE == parameter->kind
+                            || MPIX_ENGINE_PARAMETER_NUMBER == parameter->kind;
+    const char *wrong = has_number ? text_of_no_number(parameter) : NULL;
+    if (NULL != wrong) {
+        return mpix_engine_set_text(config, parameter, wrong, why, bytes);
     }
     switch (parameter->kind) {
     case MPIX_ENGINE_PARAMETER_SIZE: /* the cast restores negative input, which Open MPI made unsigned */

@@ -125,6 +125,8 @@ refused() { # parameter value text
 }
 # tests/engine/runtime/parameters_test.cpp has the others.
 refused credit 0 'is 0 bytes; expected 256 to 1073741824'
+refused heap_size abc 'is abc bytes; expected 65536 to'
+refused idle_memory abc 'is abc bytes; expected 0 to'
 refused process_memory 70000 'is 70000 bytes; expected at least target_memory, 8388608 bytes'
 expect 'osc_mpix_rdma has the name osc_mpix_network now' env OMPI_MCA_osc_mpix_rdma=never
 expect 'osc_mpix_path has "agent", whose name is now "ring,message"' env OMPI_MCA_osc_mpix_path=agent
