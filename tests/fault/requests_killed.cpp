@@ -8,6 +8,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/fault/outlived.hpp"
@@ -99,6 +101,19 @@ void outlive_victim(Memory& memory) {
     require(MPI_Wait(&lost[i], MPI_STATUS_IGNORE) == MPI_SUCCESS, "local requests complete");
 }
 
+/// A query has an address, but no size.
+void query_lost(Memory& memory) {
+  int flag = 0;
+  int const code =
+      mpixrma::test::rma_query(memory.comm, victim, memory.bases[victim], &flag, nullptr, nullptr);
+  require(class_of(code) == transport_class(), "a query fails");
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  require(std::string_view(text).ends_with(" of rank " + std::to_string(victim) + ")"),
+          "its text has the address only");
+}
+
 /// Requests that begin after the end of the target is known.
 void flush_lost(Memory& memory) {
   std::vector<long> values(longs, 8);
@@ -136,6 +151,7 @@ int main(int argc, char** argv) {
   if (rank == origin) {
     outlive_victim(memory);
     flush_lost(memory);
+    query_lost(memory);
     MPI_Send(&token, 1, MPI_CHAR, other, 0, MPI_COMM_WORLD);
   }
   if (rank == other) {
