@@ -16,14 +16,18 @@ inline void end_freed_watch(std::uint64_t number) {
   if (completion != nullptr) complete_native(static_cast<NativeCompletion*>(completion));
 }
 
-/// Creates such a request for the counter with this index. On failure `*request` is unchanged, and the caller
-/// raises the returned error. If the counter is freed first, the request fails through the site's
-/// communicator.
+/// Creates such a request for the counter with this index; it is complete if the counter is at the threshold or
+/// beyond. On failure `*request` is unchanged, and the caller raises the returned error. If the counter is freed
+/// first, the request fails through the site's communicator.
 inline Failure watch_counter(Site const& site, std::uint64_t const& counter, int index, MPI_Count threshold,
                              MPI_Request* request) {
   if (request == nullptr) return failure(MPI_ERR_REQUEST, "request is a null pointer");
   if (threshold < 0)
     return failure(MPI_ERR_ARG, "threshold %lld is negative", static_cast<long long>(threshold));
+  if (__atomic_load_n(&counter, __ATOMIC_ACQUIRE) >= static_cast<std::uint64_t>(threshold)) {
+    *request = completed_request();
+    return {};
+  }
   Subject subject{};
   subject.missing = "the counter was freed before it reached the threshold";
   NativeCompletion* const completion = start_native(site, subject);

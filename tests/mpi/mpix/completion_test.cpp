@@ -213,6 +213,28 @@ TEST_F(Completions, RequestForAllRanksReportsFailureOfOneRank) {
   MPI_Barrier(world);
 }
 
+TEST_F(Completions, RequestForReachedThresholdIsComplete) {
+  ASSERT_EQ(rma_set_num_notify(world, 2), MPI_SUCCESS);
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  auto const create_both = [&requests] {
+    for (int index = 0; index < 2; ++index)
+      ASSERT_EQ(rma_wait_notify_value(world, index, 0, &requests[index]), MPI_SUCCESS);
+  };
+  int complete = 0;
+  create_both();
+  EXPECT_EQ(MPI_Request_get_status(requests[0], &complete, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(complete, 1);
+  EXPECT_EQ(MPI_Testall(2, requests, &complete, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(complete, 1);
+  EXPECT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  create_both();
+  int index = MPI_UNDEFINED;
+  EXPECT_EQ(MPI_Testany(2, requests, &index, &complete, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(complete, 1);
+  EXPECT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(world, 0), MPI_SUCCESS);
+}
+
 TEST_F(Completions, RefuseBadArguments) {
   ErrorsReturn const returned(world);
   int address_class = 0;
