@@ -21,11 +21,14 @@ extern "C" {
  * Local. MPIX_RMA_xfer_req, MPIX_RMA_rmw_req, MPIX_RMA_rmw2_req and their forms _c use the object: their
  * operations have its attributes in addition to those of the communicator. Other calls do not read the
  * variable: they overwrite it with a new request, and the object is lost. Like a persistent request the
- * object is inactive, not null, after MPI_Wait and similar calls, and can be passed to the next operation;
- * MPI_Start does not start it (MPI_ERR_REQUEST), and MPI_Startall ignores it. MPI_Request_free frees it. If
- * MPI_Wait or a similar call reports the failure of the operation, it sets the handle to MPI_REQUEST_NULL
- * and the object is freed, because Open MPI frees failed requests. If the call that issues the operation
- * reports the failure, the object stays, inactive.
+ * object is inactive, not null, after MPI_Wait and similar calls, and can be passed to the next operation.
+ * MPI_Request_free frees it. If MPI_Wait or a similar call reports the failure of the operation, it sets the
+ * handle to MPI_REQUEST_NULL and the object is freed, because Open MPI frees failed requests. If the call
+ * that issues the operation reports the failure, the object stays, inactive.
+ *
+ * A program must not pass the object to MPI_Start or MPI_Startall. With Open MPI's component MPI_Start
+ * refuses it (MPI_ERR_REQUEST), and MPI_Startall ignores it. With MPICH, and with MPIX_HOST=public, both
+ * start it, and it never completes.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST (null pointer, in use, or not a request object of this call);
  *         MPI_ERR_KEYVAL (not an attribute key); MPI_ERR_ARG (not a value of that attribute: see the keys);
