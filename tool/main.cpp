@@ -1,10 +1,12 @@
 /// mpix-rma: shows an installation, the machine, running processes and traces, and sets the environment.
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <string>
+#include <system_error>
 
 #include "tool/check.hpp"
 #include "tool/copies.hpp"
@@ -19,14 +21,38 @@ namespace mpixrma::tool {
 
 namespace {
 
+constexpr char const* shell_names = "sh, bash, dash, ksh, zsh, csh, tcsh, fish";
+
+/// Throws an error of one line for other text than the name of a shell.
+Shell shell_of(std::string const& name) {
+  static std::map<std::string, Shell> const shells{
+      {"sh", Shell::posix},  {"bash", Shell::posix}, {"dash", Shell::posix}, {"ksh", Shell::posix},
+      {"zsh", Shell::posix}, {"csh", Shell::csh},    {"tcsh", Shell::csh},   {"fish", Shell::fish}};
+  auto const found = shells.find(name);
+  if (found == shells.end())
+    throw CLI::ValidationError("--shell", "\"" + name + "\" is none of " + shell_names);
+  return found->second;
+}
+
+/// Throws an error of one line for other text than a positive number.
+int process_of(std::string const& text) {
+  int pid = 0;
+  char const* const end = text.data() + text.size();
+  auto const [rest, error] = std::from_chars(text.data(), end, pid);
+  if (error != std::errc{} || rest != end || pid <= 0)
+    throw CLI::ValidationError("pid", "\"" + text + "\" is not a process id");
+  return pid;
+}
+
 void add_environment(CLI::App& app) {
   static Shell shell = Shell::posix;
   static bool systemd = false;
   CLI::App* const sub =
       app.add_subcommand("env", "Prints commands that set the environment for this installation");
-  std::map<std::string, Shell> const shells{{"sh", Shell::posix}, {"csh", Shell::csh}, {"fish", Shell::fish}};
-  sub->add_option("--shell", shell, "Syntax of the commands: sh (default; bash, zsh, dash, ksh), csh or fish")
-      ->transform(CLI::CheckedTransformer(shells));
+  sub->add_option_function<std::string>(
+         "--shell", [](std::string const& name) { shell = shell_of(name); },
+         std::string("Syntax of the commands, sh by default: ") + shell_names)
+      ->type_name("SHELL");
   sub->add_flag("--systemd", systemd, "Print the memory server's systemd unit for this prefix instead");
   sub->callback([] {
     Installation const installation = Installation::of_this_command();
@@ -54,7 +80,10 @@ void add_inspection_commands(CLI::App& app, int& status) {
                      "Measures how this host copies memory fastest, and keeps it for all jobs of the user")
       ->callback([&status] { status = tune_copies() ? exit_ok : exit_failure; });
   sub = app.add_subcommand("ps", "Shows what a running process, which may hang, waits for");
-  sub->add_option("pid", pid, "Its process id")->required()->check(CLI::PositiveNumber);
+  sub->add_option_function<std::string>(
+         "pid", [](std::string const& text) { pid = process_of(text); }, "Its process id")
+      ->required()
+      ->type_name("PID");
   sub->callback([] { show_process(pid); });
 }
 

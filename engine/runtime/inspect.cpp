@@ -31,17 +31,20 @@ std::unique_lock<Lockable> lock_with_timeout(Lockable& lock) {
   return held;
 }
 
-void describe_traffic(Peer& peer, BoundedText& text) {
+void describe_traffic(Peer& peer, bool counts_direct, BoundedText& text) {
   static_assert(path_count == 5, "the line below names each of them");
   Traffic const traffic = peer.state().traffic.read();
-  text.add(
-      "  process %s%s%s: %llu direct, %llu cross-memory, %llu network, %llu ring, %llu message operations\n",
-      text.name(peer.process()).c_str(), peer.state().shares_memory ? ", same host" : ", other host",
-      peer.is_lost() ? ", lost" : "", static_cast<unsigned long long>(traffic.operations[0]),
-      static_cast<unsigned long long>(traffic.operations[1]),
-      static_cast<unsigned long long>(traffic.operations[2]),
-      static_cast<unsigned long long>(traffic.operations[3]),
-      static_cast<unsigned long long>(traffic.operations[4]));
+  bool const shares_memory = peer.state().shares_memory;
+  std::string const direct = counts_direct || !shares_memory
+                                 ? std::to_string(traffic.operations[0]) + " direct"
+                                 : "direct not counted";
+  text.add("  process %s%s%s: %s, %llu cross-memory, %llu network, %llu ring, %llu message operations\n",
+           text.name(peer.process()).c_str(), shares_memory ? ", same host" : ", other host",
+           peer.is_lost() ? ", lost" : "", direct.c_str(),
+           static_cast<unsigned long long>(traffic.operations[1]),
+           static_cast<unsigned long long>(traffic.operations[2]),
+           static_cast<unsigned long long>(traffic.operations[3]),
+           static_cast<unsigned long long>(traffic.operations[4]));
 }
 
 }  // namespace
@@ -77,7 +80,8 @@ std::string EngineState::inspect() {
   watches.describe(text);
   if (listed.owns_lock()) {
     text.add("operations so far:\n");
-    peers.for_each([&](Peer& peer) { describe_traffic(peer, text); });
+    bool const counted = counts_direct.load(std::memory_order_relaxed);
+    peers.for_each([&](Peer& peer) { describe_traffic(peer, counted, text); });
   }
   return text.str();
 }

@@ -1,5 +1,6 @@
 /// "mpix-rma ps" prints what a process says about itself: its name, its arguments, and the answer of a
-/// socket. The process's user chooses all of these, and any user can bind the name of the socket.
+/// socket. The process's user chooses all of these, and any user can bind the name of the socket. Wrong
+/// arguments of the command are errors of one line.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -74,8 +75,8 @@ struct View {
   std::string output;
 };
 
-View view_of(pid_t pid) {
-  std::string const line = MPIX_RMA_TOOL " ps " + std::to_string(pid) + " 2>&1";
+View view_of_command(std::string const& arguments) {
+  std::string const line = MPIX_RMA_TOOL " " + arguments + " 2>&1";
   View view;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(line.c_str(), "r"), ::pclose);
   std::array<char, 4096> piece{};
@@ -85,6 +86,8 @@ View view_of(pid_t pid) {
   view.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return view;
 }
+
+View view_of(pid_t pid) { return view_of_command("ps " + std::to_string(pid)); }
 
 TEST(ProcessView, FiltersControlCharacters) {
   Process const process([](int ready) {
@@ -132,6 +135,26 @@ TEST(ProcessView, RejectsSocketOfAnotherUser) {
   View const view = view_of(process.pid());
   EXPECT_NE(view.exit_code, 0);
   EXPECT_EQ(view.output.find("all is well"), std::string::npos) << view.output;
+}
+
+TEST(Usage, NamesTheWrongArgumentInOneLine) {
+  for (std::string const argument : {"abc", "0", "-1", "7x", "99999999999"}) {
+    View const view = view_of_command("ps " + argument);
+    EXPECT_EQ(view.exit_code, 2);
+    EXPECT_TRUE(view.output.starts_with("pid: \"" + argument + "\" is not a process id\n")) << view.output;
+  }
+  View const view = view_of_command("env --shell powershell");
+  EXPECT_EQ(view.exit_code, 2);
+  EXPECT_TRUE(view.output.starts_with("--shell: \"powershell\" is none of sh, bash,")) << view.output;
+}
+
+TEST(Usage, AcceptsTheNamesOfShells) {
+  std::string const posix = view_of_command("env").output;
+  std::string const csh = view_of_command("env --shell csh").output;
+  EXPECT_NE(posix, csh);
+  for (char const* const shell : {"sh", "bash", "dash", "ksh", "zsh"})
+    EXPECT_EQ(view_of_command(std::string("env --shell ") + shell).output, posix) << shell;
+  EXPECT_EQ(view_of_command("env --shell tcsh").output, csh);
 }
 
 }  // namespace
