@@ -41,6 +41,9 @@ class Error(MPI.Exception):
     def __str__(self) -> str:
         return self._text
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._text!r})"
+
     def Get_error_string(self) -> str:
         return self._text
 

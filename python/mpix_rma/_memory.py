@@ -55,11 +55,14 @@ class Memory(_Array):
 
     def at(self, rank: int, dtype: Any = "u1", shape: Any = None, offset: int = 0) -> RemoteArray:
         """The memory of a rank as a target, from byte `offset` on. The default shape is that of the own memory.
-        After free() the address is the former one."""
+        With MPI.PROC_NULL as rank, operations on the target do nothing. After free() the address is the former one."""
         kind = numpy.dtype(dtype)
+        rank = operator.index(rank)
         offset = operator.index(offset)
         if offset < 0:
             raise ValueError("offset must be non-negative")
+        if rank != MPI.PROC_NULL and not 0 <= rank < len(self.bases):
+            raise IndexError(f"rank {rank} is not in the communicator, which has {len(self.bases)} processes")
         address = 0 if rank == MPI.PROC_NULL else self.bases[rank] + offset
         return RemoteArray(rank, address, kind, shape_of(kind, self.size - offset, shape))
 

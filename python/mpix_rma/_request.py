@@ -48,8 +48,9 @@ class Request(_core.RequestBase):
 
 
 class RequestObject(Request):
-    """A request object with attributes, for the keyword `request` of operations. After Wait the next operation may use
-    it."""
+    """A request object with attributes, for the keyword `request` of put, get, accumulate, xfer, rmw and rmw2, which
+    return it. The forms rput, rget and so on create a Request instead, and refuse the keyword. After Wait the next
+    operation may use the object."""
 
     __slots__ = ()
 

@@ -22,6 +22,7 @@ class Order(MemoryCase):
             with self.assertRaises(rma.Error) as raised:
                 call(WORLD, SIZE)
             self.assertEqual(raised.exception.error_class, MPI.ERR_RANK)
+            self.assertEqual(repr(raised.exception), f"Error({str(raised.exception)!r})")
             with self.assertRaises(TypeError):
                 call()
             with self.assertRaises(TypeError):

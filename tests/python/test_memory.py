@@ -43,6 +43,20 @@ class Allocation(unittest.TestCase):
                 rma.allocate_local(size)
             self.assertEqual(raised.exception.error_class, error_class)
 
+    def test_ranks_of_targets(self):
+        with rma.allocate(8, WORLD) as memory:
+            none = memory.at(MPI.PROC_NULL, "d")
+            rma.put(numpy.ones(1), none, WORLD)
+            rma.rput(numpy.ones(1), none, WORLD).Wait()
+            for rank in (SIZE, MPI.PROC_NULL - 1, 2**40):
+                with self.assertRaisesRegex(IndexError, f"rank {rank} is not in the communicator, which has {SIZE} "):
+                    memory.at(rank, "d")
+            if MPI.PROC_NULL != -1:
+                with self.assertRaisesRegex(IndexError, "rank -1 is not in the communicator"):
+                    memory.at(-1, "d")
+            with self.assertRaises(TypeError):
+                memory.at(0.0, "d")
+
     def test_wrong_info(self):
         with self.assertRaises(rma.Error) as raised:
             rma.allocate(8, WORLD, {"mpi_minimum_memory_alignment": "3"})

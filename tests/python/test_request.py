@@ -89,6 +89,8 @@ class Requests(MemoryCase):
             rma.put(data, self.next, WORLD, request=MPI.Request())
         with self.assertRaisesRegex(TypeError, "the attributes are those of the request object"):
             rma.put(data, self.next, WORLD, request=rma.RequestObject(ordering=True), ordering=True)
+        with self.assertRaisesRegex(TypeError, "the attributes are those of the request object"):
+            rma.rput(data, self.next, WORLD, request=rma.RequestObject(ordering=True))
         with self.assertRaises(TypeError):
             rma.RequestObject()
         with self.assertRaisesRegex(TypeError, "'order' is none of the attributes"):
