@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "engine/base/random.hpp"
@@ -65,6 +66,7 @@ FileDescriptor datagram_socket(int family) noexcept {
 
 bool AddressService::open(char const* interfaces) {
   fill_randomly(std::as_writable_bytes(std::span(&address_.name, 1)));
+  received_.resize(max_address_datagram);
   FileDescriptor made = datagram_socket(AF_UNIX);
   SocketAddress const own = local_address(address_.name);
   if (!made || ::bind(made.get(), own.raw(), own.bytes) != 0) return false;
@@ -89,31 +91,45 @@ void AddressService::open_remote(char const* interfaces) {
   remote_ = std::move(made);
 }
 
-void AddressService::answer(Credentials const& credentials,
-                            std::function<std::span<std::byte const>()> const& start) const noexcept {
+void AddressService::answer(Credentials const& credentials, Handler const& handler) noexcept {
   for (int const socket : descriptors()) {
     try {
-      if (socket >= 0) answer(socket, credentials, start);
+      if (socket >= 0) answer(socket, credentials, handler);
     } catch (std::exception const&) {
       // Without memory there is no reply, and the query is repeated.
     }
   }
 }
 
-void AddressService::answer(int socket, Credentials const& credentials,
-                            std::function<std::span<std::byte const>()> const& start) const {
-  std::vector<std::byte> query(max_address_datagram);
+void AddressService::answer(int socket, Credentials const& credentials, Handler const& handler) {
   for (;;) {
     SocketAddress from;
-    ssize_t const bytes = ::recvfrom(socket, query.data(), query.size(), 0, from.raw(), &from.bytes);
+    ssize_t const bytes = ::recvfrom(socket, received_.data(), received_.size(), 0, from.raw(), &from.bytes);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0) return;
     SessionOpening opening;
-    auto const received = std::span(query).first(static_cast<std::size_t>(bytes));
-    if (!read_address_query(credentials.secret, received, &opening)) continue;
-    std::vector<std::byte> const reply = make_address_reply(credentials.secret, opening, start());
-    (void)!::sendto(socket, reply.data(), reply.size(), MSG_NOSIGNAL, from.raw(), from.bytes);
+    bool silent = false;
+    auto const received = std::span(received_).first(static_cast<std::size_t>(bytes));
+    if (read_address_query(credentials.secret, received, &opening)) {
+      std::vector<std::byte> const reply = make_address_reply(credentials.secret, opening, handler.start());
+      (void)!::sendto(socket, reply.data(), reply.size(), MSG_NOSIGNAL, from.raw(), from.bytes);
+    } else if (handler.note_loss && read_loss_notice(credentials.secret, received, &opening, &silent)) {
+      handler.note_loss(opening.origin, silent);
+    }
   }
+}
+
+void AddressService::send(ServiceAddress const& where, std::span<std::byte const> datagram) const noexcept {
+  constexpr int most_attempts = 100;
+  auto const send_to = [&](int socket, SocketAddress to) {
+    return ::sendto(socket, datagram.data(), datagram.size(), MSG_NOSIGNAL, to.raw(), to.bytes) >= 0;
+  };
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (send_to(local_.get(), local_address(where.name))) return;
+    if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (where.host != 0 && remote_) (void)send_to(remote_.get(), remote_address(where.host, where.port));
 }
 
 struct AddressQueries::Query {

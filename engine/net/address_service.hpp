@@ -3,6 +3,9 @@
 /// sleeps on the sockets, and starts UCX before it replies. Queries and replies are datagrams with MACs under
 /// the queried process's secret. The querying process repeats a query until the reply arrives, the system
 /// reports that nobody receives the query, or, over UDP, a time has passed.
+///
+/// The sockets also receive notices of lost connections: a process that cannot send messages to another one
+/// cannot notify that process by a message.
 #pragma once
 
 #include <array>
@@ -37,17 +40,25 @@ class AddressService {
   /// Readable when a query has arrived; -1: no such socket.
   std::array<int, 2> descriptors() const noexcept { return {local_.get(), remote_.get()}; }
 
-  /// Replies to all queries that have arrived and prove knowledge of the process's secret. `start` is called
-  /// for each of these, and returns the address of the process; empty on failure.
-  void answer(Credentials const& credentials,
-              std::function<std::span<std::byte const>()> const& start) const noexcept;
+  struct Handler {
+    /// Called for each query; returns the address of the process, empty on failure.
+    std::function<std::span<std::byte const>()> start;
+    /// Called for each notice that `process` has lost the connection. `silent`: as make_loss_notice().
+    std::function<void(std::uint64_t process, bool silent)> note_loss;
+  };
+  /// Handles all queries and notices that have arrived and prove knowledge of the process's secret.
+  void answer(Credentials const& credentials, Handler const& handler) noexcept;
+
+  /// Sends a datagram to the service at `where`. Waits briefly if its queue is full; the datagram may be
+  /// lost.
+  void send(ServiceAddress const& where, std::span<std::byte const> datagram) const noexcept;
 
  private:
-  void answer(int socket, Credentials const& credentials,
-              std::function<std::span<std::byte const>()> const& start) const;
+  void answer(int socket, Credentials const& credentials, Handler const& handler);
   void open_remote(char const* interfaces);
 
   ServiceAddress address_;
+  std::vector<std::byte> received_;  ///< allocated by open(): a query is answered without memory, too
   FileDescriptor local_;
   FileDescriptor remote_;
 };

@@ -62,12 +62,23 @@ void Connections::lose_messages(std::uint64_t process, char const* reason) {
   note_loss({.process = process, .reason = reason, .messages_only = true});
 }
 
+void Connections::lose_replies(std::uint64_t process, char const* reason) {
+  note_loss({.process = process, .reason = reason, .messages_only = true, .awaits_replies = true});
+}
+
 void Connections::reject(std::uint64_t process, char const* reason) { note_loss({process, reason, true}); }
 
 void Connections::note_loss(Loss loss) {
   Connection& connection = by_process_[loss.process];
-  if (std::exchange(connection.lost, true)) return;
+  if (connection.lost) return;
   losses_.push_back(std::move(loss));
+  connection.lost = true;
+}
+
+Connections::Loss Connections::take_loss() {
+  Loss loss = std::move(losses_.back());
+  losses_.pop_back();
+  return loss;
 }
 
 void Connections::close(std::uint64_t process) {

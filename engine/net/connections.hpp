@@ -25,6 +25,7 @@ class Connections {
     std::string reason;
     bool message_rejected = false;  ///< by this process, which reports it to the other one
     bool messages_only = false;     ///< memory that the processes share stays accessible
+    bool awaits_replies = false;    ///< the process is an origin, which this process cannot reply to
   };
 
   Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host, std::uint64_t process,
@@ -48,11 +49,17 @@ class Connections {
   /// alive.
   void lose_messages(std::uint64_t process, char const* reason);
 
+  /// As above, for an origin whose handshake has arrived, but to which no connection for replies opens.
+  void lose_replies(std::uint64_t process, char const* reason);
+
   /// Marks the connection to a process as lost because a message on it was not authentic.
   void reject(std::uint64_t process, char const* reason);
 
   bool has_losses() const noexcept { return !losses_.empty(); }
-  std::vector<Loss> take_losses() { return std::exchange(losses_, {}); }
+  /// Removes and returns the newest loss.
+  Loss take_loss();
+  /// Undoes take_loss(). Needs no memory for the newest loss taken, whose place is free.
+  void return_loss(Loss loss) { losses_.push_back(std::move(loss)); }
 
   /// Closes the connection to `process` with everything in flight. Not from UCX callbacks.
   void close(std::uint64_t process);

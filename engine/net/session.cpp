@@ -23,6 +23,7 @@ constexpr std::string_view purpose_token = "mpix session token 1";
 constexpr std::string_view purpose_connection = "mpix connection key 1";
 constexpr std::string_view purpose_query = "mpix address query 1";
 constexpr std::string_view purpose_reply = "mpix address reply 1";
+constexpr std::string_view purpose_loss = "mpix loss notice 1";
 
 unsigned char const* raw_bytes(void const* bytes) noexcept {
   return static_cast<unsigned char const*>(bytes);
@@ -119,6 +120,20 @@ bool read_address_reply(Secret const& target, SessionOpening const& query, std::
   if (!verify(target, purpose_reply, payload, &reply)) return false;
   if (std::memcmp(&reply.opening, &query, sizeof query) != 0) return false;
   *address = reply.address;
+  return true;
+}
+
+std::vector<std::byte> make_loss_notice(Secret const& target, SessionOpening const& opening, bool silent) {
+  std::byte const data{silent};
+  return sign(target, purpose_loss, opening, {&data, 1});
+}
+
+bool read_loss_notice(Secret const& secret, std::span<std::byte const> payload, SessionOpening* out,
+                      bool* silent) {
+  Handshake notice;
+  if (!verify(secret, purpose_loss, payload, &notice) || notice.address.size() != 1) return false;
+  *out = notice.opening;
+  *silent = notice.address.front() != std::byte{0};
   return true;
 }
 

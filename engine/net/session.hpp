@@ -94,6 +94,13 @@ std::vector<std::byte> make_address_reply(Secret const& secret, SessionOpening c
 bool read_address_reply(Secret const& target, SessionOpening const& query, std::span<std::byte const> payload,
                         std::span<std::byte const>* address);
 
+/// Returns the notice that the process in `opening` has lost the connection to the process with this secret.
+/// `silent`: the former can no longer change memory of the latter at all.
+std::vector<std::byte> make_loss_notice(Secret const& target, SessionOpening const& opening, bool silent);
+/// Reads and verifies a notice to the process with this secret.
+bool read_loss_notice(Secret const& secret, std::span<std::byte const> payload, SessionOpening* out,
+                      bool* silent);
+
 /// Returns the tokens of the session, which do not depend on the connection.
 SessionTokens tokens_of(Secret const& target, SessionOpening opening);
 

@@ -158,6 +158,14 @@ class Peer : public mpix_engine_peer {
   /// no lock may be acquired there: the agent would not be notified of its release.
   void lose_messages() noexcept { messages_lost_.store(true, std::memory_order_relaxed); }
   bool has_lost_messages() const noexcept { return messages_lost_.load(std::memory_order_relaxed); }
+  /// Marks the process as unable to change memory of this one from here on, although it may be alive: no
+  /// signal of the process arrives any more.
+  void mark_silent() noexcept { silent_.store(true, std::memory_order_relaxed); }
+  bool is_silent() const noexcept { return is_lost() || silent_.load(std::memory_order_relaxed); }
+  /// Records that this process signals to the peer by messages, because loads and stores do not reach the
+  /// memory that the signals change.
+  void require_messages() noexcept { messages_required_.store(true, std::memory_order_relaxed); }
+  bool requires_messages() const noexcept { return messages_required_.load(std::memory_order_relaxed); }
   /// The guard, for callers that often ask whether the process is lost: it is at its maximum then.
   AccessGuard const& guard() const noexcept { return guard_; }
 
@@ -183,6 +191,8 @@ class Peer : public mpix_engine_peer {
   StripeTable* stripes_ = nullptr;
   std::unique_ptr<PeerState> state_;
   std::atomic<bool> messages_lost_{false};
+  std::atomic<bool> silent_{false};
+  std::atomic<bool> messages_required_{false};
 };
 
 /// A peer whose memory may be mapped here. For all other peers translate() returns before it looks for

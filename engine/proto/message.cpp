@@ -1,5 +1,8 @@
 #include "engine/proto/message.hpp"
 
+#include <new>
+#include <utility>
+
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
 
@@ -12,12 +15,20 @@ void MessageProtocol::progress_due() {
 }
 
 void MessageProtocol::ucx_started() {
-  for (std::uint64_t const process : sessions.take_waiting()) resume(process);
+  for (std::uint64_t const process : std::exchange(sessions.waiting(), {})) {
+    try {
+      resume(process);
+    } catch (std::bad_alloc const&) {
+      connections_.lose_messages(process, "no memory for the connection");
+    }
+  }
 }
 
 void MessageProtocol::ucx_failed() {
-  for (std::uint64_t const process : sessions.take_waiting())
-    connections_.lose_messages(process, "UCX does not start in this process");
+  // One by one: a call that lacks memory is repeated for the rest.
+  std::vector<std::uint64_t>& waiting = sessions.waiting();
+  for (; !waiting.empty(); waiting.pop_back())
+    connections_.lose_messages(waiting.back(), "UCX does not start in this process");
 }
 
 void MessageProtocol::take_addresses() {
@@ -67,8 +78,12 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   sender.discard_batch(peer);
   stream.suspended = false;
   tracked.fail(peer);
-  stream.untracked.fail(stream.executed.load(std::memory_order_relaxed), stream.errors);
   streams.note_due(peer);
+  try {
+    stream.untracked.fail(stream.executed.load(std::memory_order_relaxed), stream.errors);
+  } catch (std::bad_alloc const&) {
+    log_.write(LogLevel::error, "no memory to keep the failures of operations");
+  }
   return &peer;
 }
 

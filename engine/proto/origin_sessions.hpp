@@ -50,8 +50,8 @@ class OriginSessions {
   /// As connect(), with the reason.
   Status ensure_session(Peer& peer);
 
-  /// Returns the processes with streams that wait for UCX in this process, and forgets them.
-  std::vector<std::uint64_t> take_waiting() { return std::exchange(waiting_, {}); }
+  /// The processes with streams that wait for UCX in this process.
+  std::vector<std::uint64_t>& waiting() noexcept { return waiting_; }
   /// Queries for the addresses of processes with streams that wait for them.
   AddressQueries& queries() noexcept { return queries_; }
   AddressQueries const& queries() const noexcept { return queries_; }

@@ -15,6 +15,7 @@
 #include <iterator>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "engine/base/failed_call.hpp"
 #include "engine/base/service_thread.hpp"
@@ -103,7 +104,7 @@ bool Agent::work_until_stopped() {
     try {
       return sleep_until_event();
     } catch (std::bad_alloc const&) {
-      log_.write(LogLevel::error, "the agent has no memory to go on");
+      if (!std::exchange(reported_, true)) log_.write(LogLevel::error, "the agent has no memory to go on");
       forget_wake();
       (void)pause(poll_interval_, -1);
     }

@@ -105,6 +105,7 @@ class Agent {
   std::size_t count_ = 0;
   std::atomic<bool> stopping_{false};
   std::uint64_t polls_seen_ = 0;
+  bool reported_ = false;  ///< a lack of memory is reported once
   std::thread thread_;
 };
 

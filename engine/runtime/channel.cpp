@@ -1,5 +1,8 @@
 #include "engine/runtime/channel.hpp"
 
+#include <new>
+#include <utility>
+
 #include "engine/base/liveness.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
@@ -7,16 +10,29 @@
 namespace mpixrma::engine {
 
 void Channel::handle_losses() {
-  for (Connections::Loss const& loss : connections.take_losses()) {
-    if (loss.message_rejected) eviction.report_rejected_message(loss.process);
-    Peer* const peer = message_protocol.lose(loss);
-    // Remote keys must be destroyed before their endpoint.
-    if (peer != nullptr) NetworkProtocol::lose(*peer);
-    executor.forget(loss.process);
-    connections.close(loss.process);
-    if (peer != nullptr && peer->state().shares_memory) release_memory_of(*peer);
-    losses_.fetch_add(1, std::memory_order_relaxed);
+  while (connections.has_losses()) {
+    Connections::Loss loss = connections.take_loss();
+    try {
+      handle(loss);
+    } catch (std::bad_alloc const&) {
+      connections.return_loss(std::move(loss));  // progress() is called again
+      throw;
+    }
   }
+}
+
+void Channel::handle(Connections::Loss const& loss) {
+  if (loss.message_rejected) eviction.report_rejected_message(loss.process);
+  Peer* const known = message_protocol.sessions.peer_of(loss.process);
+  bool const is_new = known != nullptr ? !known->state().messages.broken : loss.awaits_replies;
+  Peer* const peer = message_protocol.lose(loss);
+  // Remote keys must be destroyed before their endpoint.
+  if (peer != nullptr) NetworkProtocol::lose(*peer);
+  executor.forget(loss.process);
+  connections.close(loss.process);
+  if (peer != nullptr && peer->state().shares_memory) release_memory_of(*peer);
+  losses_.fetch_add(1, std::memory_order_relaxed);
+  if (is_new) announce_(loss.process, peer);
 }
 
 /// A connection may be lost before its process has ended: a process that is killed closes its sockets first.

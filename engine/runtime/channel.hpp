@@ -180,6 +180,12 @@ class Channel final : public MessageHandler {
   /// Sets the function that wakes the agent.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
+  /// Sets the function that notifies a process of the loss of the connection. `peer`: null if the process is
+  /// no peer. Called with the lock held.
+  void set_announce(std::function<void(std::uint64_t process, Peer* peer)> announce) {
+    announce_ = std::move(announce);
+  }
+
   /// Called by the MPI library's progress. While the agent sleeps on the event descriptor, no message has
   /// arrived: if no batch is open either, only requests in the ring are executed. Otherwise polls up to
   /// `turns_per_poll` times for an event, because a turn of the MPI library's progress costs about as much as
@@ -301,8 +307,9 @@ class Channel final : public MessageHandler {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  /// Notifies both sides of the message protocol before the connection is closed.
   void handle_losses();
+  /// Notifies both sides of the message protocol before the connection is closed.
+  void handle(Connections::Loss const& loss);
   /// Releases the memory of a lost peer of this host if its process has ended; otherwise watches the process,
   /// whose end leads to another call.
   void release_memory_of(Peer& peer);
@@ -323,6 +330,7 @@ class Channel final : public MessageHandler {
 
   SegmentTable const& segments_;
   std::function<void()> wake_ = [] {};
+  std::function<void(std::uint64_t, Peer*)> announce_ = [](std::uint64_t, Peer*) {};
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};

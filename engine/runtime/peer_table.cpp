@@ -57,6 +57,7 @@ bool PeerTable::forget(Peer& peer, LostPeers* taken) {
     std::lock_guard const held(channel.lock);
     if (!channel.message_protocol.remove_peer(peer)) return false;
   }
+  state_.loss_notices.remove_peer(peer);
   traffic_of_removed_ += peer.state().traffic.read();
   taken->back() = std::move(peers_.extract(peer.process()).mapped());
   return true;
@@ -93,6 +94,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
     std::lock_guard const locked(peer.channel->lock);
     if (peer.location.same_host) peer.channel->watch.add(process, peer.location.pid);
     peer.channel->message_protocol.sessions.add_peer(*entry);
+    state_.loss_notices.add_peer(*entry);
   } catch (...) {
     peers_.erase(place);
     throw;

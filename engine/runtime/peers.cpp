@@ -29,4 +29,30 @@ void EnginePeers::lose(std::uint64_t process) noexcept {
   }
 }
 
+void EnginePeers::lose_messages(Peer& peer) noexcept {
+  Channel& channel = channel_of(peer);
+  std::lock_guard const held(channel.lock);
+  if (peer.state().messages.broken) return;
+  try {
+    channel.connections.lose_messages(peer.process(), "a signal to it cannot be sent");
+    (void)channel.progress();
+    channel.wake_agent_if_needed();
+  } catch (std::bad_alloc const&) {  // the next message fails
+  }
+}
+
+void EnginePeers::require_messages(Peer& peer) noexcept {
+  if (peer.requires_messages()) return;
+  std::lock_guard const held(channel_of(peer).lock);
+  peer.require_messages();
+  // The notice of the loss did not contain this.
+  if (peer.state().messages.broken) state_.loss_notices.announce(peer.process(), &peer);
+}
+
+bool EnginePeers::is_silent(std::uint64_t process) const {
+  std::lock_guard const held(state_.peers.lock);
+  Peer const* const peer = state_.peers.known(process);
+  return peer != nullptr ? peer->is_silent() : state_.loss_notices.is_silent(process);
+}
+
 }  // namespace mpixrma::engine

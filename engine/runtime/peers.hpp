@@ -28,6 +28,14 @@ class MPIX_ENGINE_API EnginePeers {
   /// Ends the connection to a process that the caller considers dead: operations on its memory fail from here
   /// on. Does nothing if the process is neither a peer nor connected. Any thread.
   void lose(std::uint64_t process) noexcept;
+  /// Ends the exchange of messages with a peer that lacks a signal of this process, so that the peer does not
+  /// wait for the signal.
+  void lose_messages(Peer& peer) noexcept;
+  /// Records that this process signals to the peer by messages only.
+  void require_messages(Peer& peer) noexcept;
+  /// Whether no signal of the process arrives any more, because the process has ended, or cannot send
+  /// messages to this one.
+  bool is_silent(std::uint64_t process) const;
 
  private:
   EngineState& state_;

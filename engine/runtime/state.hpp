@@ -25,6 +25,7 @@
 #include "engine/runtime/copy_decisions.hpp"
 #include "engine/runtime/inspection.hpp"
 #include "engine/runtime/key_revocations.hpp"
+#include "engine/runtime/loss_notices.hpp"
 #include "engine/runtime/multi_peer_fence.hpp"
 #include "engine/runtime/peer_table.hpp"
 #include "engine/runtime/watches.hpp"
@@ -82,6 +83,10 @@ struct EngineState {
   Inspection inspection;
   AddressService address_service;       ///< of a process that has deferred UCX
   std::atomic<bool> ucx_wanted{false};  ///< deferred UCX is to start
+  bool ucx_failed = false;              ///< deferred UCX has failed to start
+  /// Freed after the deferred start of UCX: if that lacks memory, the operations that wait for it must fail.
+  std::unique_ptr<std::byte[]> reserve;
+  LossNotices loss_notices{*this};
   /// The blob with the addresses of the workers, without the secret; empty until the workers exist.
   std::vector<std::byte> address;
   std::vector<std::byte> publication;  ///< the blob that the host publishes, with the secret
@@ -110,6 +115,7 @@ struct EngineState {
   Status defer_ucx();
   /// Starts deferred UCX, unless it has started. Called by the agent of the first channel only.
   Status start_late();
+  Status try_start_late();
   /// As start_late(), if a thread of this process waits for it.
   void start_if_wanted();
   /// The address of this process with these addresses of its workers.

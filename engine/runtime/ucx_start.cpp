@@ -1,6 +1,11 @@
 /// EngineState: the start of UCX, with the engine or with the first message (docs/decisions/0029).
+#include <sys/mman.h>
+
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +15,24 @@
 #include "engine/runtime/state.hpp"
 
 namespace mpixrma::engine {
+
+namespace {
+
+// For the failures of all operations that wait for UCX. Small enough for malloc() to take it from the heap.
+constexpr std::size_t reserve_bytes = 64 * 1024;
+
+/// Whether UCX would lack address space (ulimit -v): UCX 1.13 does not check all its allocations, and ends
+/// the process.
+bool address_space_runs_short() noexcept {
+  constexpr std::size_t least_bytes = 8 * 1024 * 1024;
+  void* const free =
+      ::mmap(nullptr, least_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (free == MAP_FAILED) return true;
+  ::munmap(free, least_bytes);
+  return false;
+}
+
+}  // namespace
 
 /// Whether UCX may put and get. A UCX built for a single thread cannot register memory while another thread
 /// uses it.
@@ -73,16 +96,23 @@ Status EngineState::defer_ucx() {
   own.is_deferred = true;
   publication = publish(own, credentials.secret);
   Agent& agent = channels.front().agent;
-  agent.set_work([this] { start_if_wanted(); });
-  for (int const socket : address_service.descriptors()) {
-    agent.serve(socket, [this] {
-      address_service.answer(credentials, [this] {
+  agent.set_work([this] {
+    // By the agent: malloc() gives each thread its own heap, and the agent's must exist by then.
+    if (reserve == nullptr && address.empty() && !ucx_failed)
+      reserve.reset(new (std::nothrow) std::byte[reserve_bytes]);
+    start_if_wanted();
+    loss_notices.send();
+  });
+  AddressService::Handler const handler{
+      [this] {
         (void)start_late();
         return std::span<std::byte const>(address);
-      });
-    });
-  }
+      },
+      [this](std::uint64_t process, bool silent) { loss_notices.receive(process, silent); }};
+  for (int const socket : address_service.descriptors())
+    agent.serve(socket, [this, handler] { address_service.answer(credentials, handler); });
   channels.for_each([this](Channel& channel) {
+    channel.set_announce([this](std::uint64_t process, Peer* peer) { loss_notices.announce(process, peer); });
     channel.message_protocol.sessions.set_start([this] {
       // Relaxed: the agent reads it once it is awake.
       ucx_wanted.store(true, std::memory_order_relaxed);
@@ -94,21 +124,49 @@ Status EngineState::defer_ucx() {
 
 void EngineState::start_if_wanted() {
   if (!ucx_wanted.exchange(false, std::memory_order_relaxed)) return;
-  if (failed(start_late())) channels.fail_deferred();
+  if (!failed(start_late())) return;
+  try {
+    channels.fail_deferred();
+  } catch (std::bad_alloc const&) {  // the agent tries again
+    ucx_wanted.store(true, std::memory_order_relaxed);
+    throw;
+  }
+}
+
+/// A failure is final: peers that are told of it do not ask again.
+Status EngineState::start_late() {
+  if (!address.empty()) return Status::ok;
+  if (ucx_failed) return Status::transport;
+  log.write(LogLevel::life, "UCX starts, for the first message");
+  Status status = Status::out_of_memory;
+  try {
+    status = try_start_late();
+  } catch (std::bad_alloc const&) {
+    log.write(LogLevel::error, "UCX is not started: %s", to_string(status));
+  }
+  reserve.reset();
+  if (failed(status)) {
+    ucx_failed = true;
+    channels.close();
+    return status;
+  }
+  channels.begin(address);
+  return Status::ok;
 }
 
 /// After a late start, no operation of this process or on its memory is a UCX put or get, because operations
 /// in flight were issued on that assumption. UCX still gets the same features as in the job's other
 /// processes, because UCX 1.13 requires that.
-Status EngineState::start_late() {
-  if (!address.empty()) return Status::ok;
-  log.write(LogLevel::life, "UCX starts, for the first message");
+Status EngineState::try_start_late() {
+  if (address_space_runs_short()) {
+    log.write(LogLevel::error, "UCX is not started: %s", to_string(Status::out_of_memory));
+    return Status::out_of_memory;
+  }
   if (Status const status = channels.open_late(may_put_and_get(), config.interfaces); failed(status))
     return status;
   std::vector<std::vector<std::byte>> workers = channels.worker_addresses();
   if (workers.empty()) return Status::transport;
   address = encode(address_with(std::move(workers)));
-  channels.begin(address);
   return Status::ok;
 }
 

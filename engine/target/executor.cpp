@@ -73,7 +73,7 @@ void Executor::connect_arrived() {
     if (handshakes.connect(*origin, address)) {
       streams.execute_waiting(*origin);
     } else {
-      forget(address.process);
+      connections_.lose_replies(address.process, "no connection for replies to it");
     }
   }
 }

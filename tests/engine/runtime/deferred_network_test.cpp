@@ -1,10 +1,10 @@
 /// Deferred UCX: processes of one host that share memory begin without UCX, which starts with the first
 /// message, and ask each other for addresses when they need them.
 #include <sched.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "engine/net/address.hpp"
-#include "engine/net/address_service.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/origin_sessions.hpp"
 #include "tests/support/descriptors.hpp"
@@ -258,98 +257,37 @@ TEST(DeferredNetwork, OperationsFailIfItCannotStart) {
   });
 }
 
-// The queries by themselves.
-
-constexpr std::uint64_t asked = 7;
-
-/// A process with a service, and one that asks it.
-struct Pair {
-  Credentials target = Credentials::make(asked);
-  Credentials origin = Credentials::make(3);
-  AddressService service;
-  AddressQueries queries{origin};
-  std::vector<std::byte> address = std::vector<std::byte>(3000, std::byte{5});
-  int starts = 0;
-
-  Pair() { EXPECT_TRUE(service.open(nullptr)); }
-
-  void ask(ServiceAddress const& where) {
-    queries.ask(asked, target.secret, std::as_bytes(std::span(&where, 1)));
-  }
-  /// Drives the query and the service until the query ends, at most `turns` times.
-  std::vector<AddressQueries::Answer> progress(int turns) {
-    for (int turn = 0; turn < turns; ++turn) {
-      std::vector<AddressQueries::Answer> answers = queries.progress();
-      if (!answers.empty()) return answers;
-      service.answer(target, [this] {
-        ++starts;
-        return std::span<std::byte const>(address);
-      });
+/// Without an operation of its own, a process learns that the signals of another one do not arrive.
+TEST(DeferredNetwork, ProcessWithoutMessagesIsSilentToItsPeers) {
+  auto const messages_only = [](mpix_engine_config& config) {
+    defer(config);
+    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  };
+  run_job(3, messages_only, [](Rank& rank) {
+    std::vector<std::int64_t> const& heap = heap_of(rank);
+    std::uint64_t const silent = Rank::process_of(1);
+    if (rank.rank() == 2) (void)rank.peer(1);  // rank 0 creates the peer object later
+    if (rank.rank() == 1) {
+      for (int const other : {0, 2}) (void)rank.peer(other);
+      test::use_up_descriptors();
     }
-    return {};
-  }
-};
-
-constexpr int many_turns = 1000;
-
-TEST(AddressQueries, GetTheAddressOfAnUnawareProcess) {
-  Pair pair;
-  pair.ask(pair.service.address());
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].process, asked);
-  EXPECT_EQ(answers[0].failure, nullptr);
-  EXPECT_EQ(answers[0].address, pair.address);
-  EXPECT_FALSE(pair.queries.are_pending());
-}
-
-TEST(AddressQueries, UseUdpIfTheUnixSocketIsMissing) {
-  Pair pair;
-  ServiceAddress where = pair.service.address();
-  if (where.host == 0) GTEST_SKIP() << "no network interface";
-  where.name ^= 1;
-  pair.ask(where);
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].address, pair.address);
-}
-
-TEST(AddressQueries, FailWithoutReply) {
-  Pair pair;
-  pair.ask(ServiceAddress{1, 0, 0});
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_NE(answers[0].failure, nullptr);
-  pair.queries.ask(asked, pair.target.secret, std::vector<std::byte>(5));
-  EXPECT_EQ(pair.progress(many_turns).size(), 1u) << "an address of another length";
-}
-
-TEST(AddressQueries, FailIfTheNetworkDoesNotStart) {
-  Pair pair;
-  pair.address.clear();
-  pair.ask(pair.service.address());
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_NE(answers[0].failure, nullptr);
-}
-
-TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
-  Pair pair;
-  pair.target.secret[0] ^= std::byte{1};
-  pair.ask(pair.service.address());
-  pair.target.secret[0] ^= std::byte{1};
-  EXPECT_TRUE(pair.progress(many_turns).empty());
-  EXPECT_EQ(pair.starts, 0);
-  EXPECT_TRUE(pair.queries.are_pending());
-}
-
-TEST(AddressQueries, MayBeCancelled) {
-  Pair pair;
-  pair.ask(pair.service.address());
-  (void)pair.queries.progress();
-  pair.queries.forget(asked);
-  EXPECT_FALSE(pair.queries.are_pending());
-  EXPECT_TRUE(pair.progress(many_turns).empty());
+    rank.barrier();
+    EXPECT_FALSE(rank.rank() != 1 && rank.engine().peers.is_silent(silent));
+    if (rank.rank() == 1) {
+      EXPECT_TRUE(failed(add(rank, 0, 1)));
+      EXPECT_TRUE(failed(add(rank, 2, 1)));
+    } else {
+      auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      while (!rank.engine().peers.is_silent(silent) && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_TRUE(rank.engine().peers.is_silent(silent));
+      EXPECT_TRUE(rank.peer(1).is_silent());
+      EXPECT_TRUE(failed(add(rank, 1, 1)));
+      EXPECT_EQ(add(rank, 2 - rank.rank(), 5), Status::ok);
+    }
+    rank.barrier();
+    EXPECT_EQ(heap[0], rank.rank() == 1 ? 0 : 5);
+  });
 }
 
 }  // namespace
