@@ -77,7 +77,10 @@ int close_window(Window& window, bool* closed) {
   end_reporting(window.context);
   error = first_of(error, take_failures(window));
   if (window.table.is_shared()) find_successors(window);
-  synchronise(window);  // afterwards no operation on the window is in flight
+  int const lost = synchronise(window);  // afterwards no operation on the window is in flight
+  // Processes that are out of reach may not have called yet, and read the table.
+  if (lost != MPI_SUCCESS) window.memory.published_rank_table = nullptr;
+  error = first_of(error, lost);
   forget_executed(window);
   if (window.processes.rank == 0 && window.nam != nullptr && window.nam->port().empty()) release_nam(window);
   *closed = true;

@@ -48,7 +48,10 @@ bool end_access(Window& window, Target& target, int* error) {
     *error = first_of(*error, wait_for_queue(window, target));
   }
   if (target.process_is_lost()) {
-    *error = first_of(*error, loss_of_process(window, target));
+    *error = first_of(*error, loss_of_process(window, target.rank));
+    // A target that cannot signal to this process may be alive, and wait for the completion.
+    if (target.control != nullptr && !target.process->is_lost())
+      *error = first_of(*error, signal_complete(window, target));
   } else if (access == EpochAccess::closed && !window.epoch.unchecked && !has_post(window, target)) {
     return false;
   } else {
@@ -77,7 +80,7 @@ int take_loss_of_origins(Window& window) {
   Counter const& completed = window.control.counter(window.control.layout.completed());
   window.exposure_epoch.completions_due = completed.load(std::memory_order_acquire);
   window.exposure_epoch.is_open = false;
-  return loss_of_process(window, *find_target(window, origins.front()));
+  return loss_of_process(window, origins.front());
 }
 
 }  // namespace
@@ -87,9 +90,9 @@ int fence(Window& window, int assertion) {
     std::lock_guard const guard(window.epoch.lock);
     if (window.exposure_epoch.is_open || !window.epoch.permits_fence()) return MPI_ERR_RMA_SYNC;
   }
-  int const error = complete_opened(window);
+  int error = complete_opened(window);
   constexpr int neither = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-  if ((assertion & neither) != neither) synchronise(window);
+  if ((assertion & neither) != neither) error = first_of(error, synchronise(window));
   window.epoch.fence_open = (assertion & MPI_MODE_NOSUCCEED) == 0;
   return error;
 }

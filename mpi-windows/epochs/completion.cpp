@@ -69,9 +69,9 @@ int loss_of(Window const& window, Target const& target) {
                    "the process with the memory of rank %d has ended, or is out of reach", target.rank);
 }
 
-int loss_of_process(Window const& window, Target const& target) {
+int loss_of_process(Window const& window, int rank) {
   return code_with(class_of(window, engine::Status::unreachable),
-                   "the process of rank %d has ended, or is out of reach", target.rank);
+                   "the process of rank %d has ended, or is out of reach", rank);
 }
 
 int report_losses(Window& window) {

@@ -18,7 +18,7 @@ int loss_of(Window const& window, Target const& target);
 /// As above, for all targets whose loss it has not returned before.
 int report_losses(Window& window);
 /// Returns the error of an epoch that waits for the process of the rank, which has ended or is out of reach.
-int loss_of_process(Window const& window, Target const& target);
+int loss_of_process(Window const& window, int rank);
 /// Waits until the messages to `target` are complete there; returns the first failure.
 int complete_messages(Window& window, Target& target);
 /// Waits until all operations issued to `target` are complete there; returns the first failure.

@@ -59,7 +59,7 @@ bool post_is_decided(Window& window, Target& target) {
   if (has_post(window, target)) return true;
   if (!is_lost) return false;
   target.queue->refused = engine::Status::unreachable;
-  target.queue->refusal = loss_of_process(window, target);
+  target.queue->refusal = loss_of_process(window, target.rank);
   return true;
 }
 

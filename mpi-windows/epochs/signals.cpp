@@ -1,5 +1,9 @@
 #include "mpi-windows/epochs/signals.hpp"
 
+#include <array>
+#include <new>
+
+#include "mpi-windows/epochs/completion.hpp"
 #include "mpi-windows/state/targets.hpp"
 
 namespace mpixrma::windows {
@@ -19,6 +23,15 @@ engine::RmaOp counter_update(Window const& window, Target const& target, std::si
   return update;
 }
 
+/// Issues a signal. If the signal is not sent, the target is told not to wait for it.
+void send_signal(Window& window, Target& target, engine::RmaOp const& raise) {
+  try {
+    if (!engine::failed(window.engine.issue(*target.process, raise).status)) return;
+  } catch (std::bad_alloc const&) {
+  }
+  window.engine.peers.lose_messages(*target.process);
+}
+
 /// Raises a counter of arrivals and sets its failure mark.
 void signal_failure(Window& window, Target& target, std::size_t offset) {
   static constexpr std::uint64_t step = failure_mark + 1;
@@ -31,22 +44,57 @@ void signal_failure(Window& window, Target& target, std::size_t offset) {
       counter_update(window, target, offset, engine::ReduceOp::sum, engine::ElementType::uint64);
   raise.origin = engine::read_only(&step);
   raise.origin_layout = raise.target_layout;
-  (void)window.engine.issue(*target.process, raise);
+  send_signal(window, target, raise);
+}
+
+/// Waits until the predecessor has raised the counter of arrivals, or none of its signals arrives any more.
+/// Returns whether the counter is raised.
+bool await_arrival(Window& window, Counter const& arrivals, std::uint64_t predecessor) {
+  // More than those of poll_briefly(), in which the signals usually arrive.
+  constexpr unsigned polls_before_losses = 512;
+  auto const has_arrived = [&] {
+    return arrivals.load(std::memory_order_acquire) >= window.control.barriers;
+  };
+  unsigned polls = 0;
+  bool is_lost = false;
+  await(window, [&] {
+    if (has_arrived()) return true;
+    if (++polls % polls_before_losses == 0) is_lost = window.engine.peers.is_silent(predecessor);
+    return is_lost;
+  });
+  return has_arrived();  // a signal may have arrived before the loss
+}
+
+constexpr std::size_t max_rounds = 32;  // for any number of ranks
+
+int predecessor_of(Window const& window, std::int64_t distance) noexcept {
+  return window.processes.successor(window.processes.size - distance);
 }
 
 /// A dissemination barrier: after round k a process knows that 2^(k+1) processes have arrived. raise(target,
 /// offset) raises the arrival counter of the successor; examine(arrivals) examines the local arrival counter.
+/// A process continues without the signals of lost processes, so that others do not wait for its own.
 template <typename Raise, typename Examine>
-void disseminate(Window& window, Raise raise, Examine examine) {
+int disseminate(Window& window, Raise raise, Examine examine) {
   ++window.control.barriers;
+  // Read before the first signal, as find_successors() does.
+  std::array<std::uint64_t, max_rounds> predecessors{};
   unsigned round = 0;
+  for (std::int64_t distance = 1; distance < window.processes.size; distance *= 2)
+    predecessors[round++] = window.table[predecessor_of(window, distance)].process;
+  int error = MPI_SUCCESS;
+  round = 0;
   for (std::int64_t distance = 1; distance < window.processes.size; distance *= 2, ++round) {
-    if (Target* const next = find_target(window, window.processes.successor(distance)))
-      raise(*next, window.control.layout.arrival(round));
+    Target* const next = find_target(window, window.processes.successor(distance));
+    if (next != nullptr) raise(*next, window.control.layout.arrival(round));
     Counter& arrivals = window.control.counter(window.control.layout.arrival(round));
-    await(window, [&] { return arrivals.load(std::memory_order_acquire) >= window.control.barriers; });
+    if (!await_arrival(window, arrivals, predecessors[round]))
+      error = first_of(error, loss_of_process(window, predecessor_of(window, distance)));
+    bool const is_told = next != nullptr && (next->control != nullptr || !next->process->has_lost_messages());
+    if (!is_told) error = first_of(error, loss_of_process(window, window.processes.successor(distance)));
     examine(arrivals);
   }
+  return error;
 }
 
 }  // namespace
@@ -61,23 +109,22 @@ void signal(Window& window, Target& target, std::size_t offset, engine::ElementT
       reinterpret_cast<Counter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
     return;
   }
-  (void)window.engine.issue(*target.process,
-                            counter_update(window, target, offset, engine::ReduceOp::increment, type));
+  send_signal(window, target, counter_update(window, target, offset, engine::ReduceOp::increment, type));
 }
 
-void synchronise(Window& window) {
+int synchronise(Window& window) {
   if (!window.processes.is_connected()) return barrier(window);
-  PMPI_Barrier(window.processes.connected_comm);
+  return PMPI_Barrier(window.processes.connected_comm);
 }
 
-void barrier(Window& window) {
-  disseminate(
+int barrier(Window& window) {
+  return disseminate(
       window, [&](Target& next, std::size_t at) { signal(window, next, at, engine::ElementType::uint64); },
       [](Counter const&) {});
 }
 
 bool barrier_with_failure(Window& window, bool failed) {
-  disseminate(
+  int const error = disseminate(
       window,
       [&](Target& next, std::size_t at) {
         failed ? signal_failure(window, next, at) : signal(window, next, at, engine::ElementType::uint64);
@@ -88,7 +135,7 @@ bool barrier_with_failure(Window& window, bool failed) {
         arrivals.fetch_and(failure_mark - 1, std::memory_order_relaxed);
         failed = true;
       });
-  return failed;
+  return failed || error != MPI_SUCCESS;
 }
 
 void find_successors(Window& window) {

@@ -34,10 +34,11 @@ void await(Window& window, Predicate done) {
 
 /// Raises a counter of the target, ordered after all earlier stores of this process.
 void signal(Window& window, Target& target, std::size_t offset, engine::ElementType type);
-/// Waits until all processes of the window, or all that are connected to it, have called.
-void synchronise(Window& window);
-/// Waits until all processes of the window have called.
-void barrier(Window& window);
+/// Waits until all processes of the window, or all that are connected to it, have called. Fails as barrier().
+int synchronise(Window& window);
+/// Waits until all processes of the window have called. Fails at the processes that exchange signals with a
+/// process that has ended, or is out of reach.
+int barrier(Window& window);
 /// A barrier that returns at all processes whether `failed` is true at any. Must be followed by a barrier().
 bool barrier_with_failure(Window& window, bool failed);
 /// Looks up the barrier's successors in the rank table before the last barrier: the process that stores the

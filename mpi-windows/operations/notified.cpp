@@ -91,7 +91,7 @@ int set_counters(Window& window, int count) {
   int const allocated = error == MPI_SUCCESS ? make_counters(window, count, &made) : MPI_SUCCESS;
   if (barrier_with_failure(window, allocated != MPI_SUCCESS)) {  // no process uses the old counters
     if (made != nullptr) (void)window.engine.memory.free(made);
-    barrier(window);
+    (void)barrier(window);
     return error != MPI_SUCCESS ? error : allocated != MPI_SUCCESS ? allocated : MPI_ERR_NO_MEM;
   }
   if (error == MPI_SUCCESS) replace_counters(window, made, count);
@@ -99,8 +99,8 @@ int set_counters(Window& window, int count) {
     std::lock_guard const held(window.creation);
     ++window.counters.round;
   }
-  barrier(window);  // publishes the new counters to the others
-  return error;
+  int const lost = barrier(window);  // publishes the new counters to the others
+  return first_of(error, lost);
 }
 
 int count_counters(Window& window, int rank, int* count) {

@@ -89,9 +89,9 @@ struct Target {
   /// Whether the process that has the memory has ended, or is out of reach. Loads and stores of mapped memory
   /// still succeed.
   bool is_lost() const noexcept { return guard->is_at_maximum(); }
-  /// Whether the rank's process, which sends the posts and completions of its epochs, has ended, or is out of
-  /// reach.
-  bool process_is_lost() const noexcept { return process != nullptr && process->is_lost(); }
+  /// Whether no post or completion of the rank's process arrives any more, because the process has ended, or
+  /// is out of reach.
+  bool process_is_lost() const noexcept { return process != nullptr && process->is_silent(); }
   bool is_queued() const noexcept { return access.load(std::memory_order_acquire) == EpochAccess::queued; }
 
   /// Permits operations.

@@ -119,10 +119,12 @@ Target* make_target(Window& window, int rank) {
     target->control = window.control.base;
   } else if (target->process != nullptr) {
     engine::ExposedView view;
-    if (!engine::failed(window.engine.peer_memory.view(*target->process, entry.control, &view)))
+    if (!engine::failed(window.engine.peer_memory.view(*target->process, entry.control, &view))) {
       target->control = view.local;
-    else
+    } else {
       window.control.by_messages.store(true, std::memory_order_relaxed);
+      window.engine.peers.require_messages(*target->process);
+    }
   }
   if (target->process != nullptr && window.nam == nullptr)
     target->lock_word = window.engine.locks.word(*target->process, entry.lock);
