@@ -16,9 +16,9 @@ inline void end_freed_watch(std::uint64_t number) {
   if (completion != nullptr) complete_native(static_cast<NativeCompletion*>(completion));
 }
 
-/// Creates such a request for the counter with this index; it is complete if the counter is at the threshold or
-/// beyond. On failure `*request` is unchanged, and the caller raises the returned error. If the counter is freed
-/// first, the request fails through the site's communicator.
+/// Creates such a request for the counter with this index; it is complete if the counter is at the threshold
+/// or beyond. On failure `*request` is unchanged, and the caller raises the returned error. If the counter is
+/// freed first, the request fails through the site's communicator.
 inline Failure watch_counter(Site const& site, std::uint64_t const& counter, int index, MPI_Count threshold,
                              MPI_Request* request) {
   if (request == nullptr) return failure(MPI_ERR_REQUEST, "request is a null pointer");
