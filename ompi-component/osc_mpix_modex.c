@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "osc_mpix.h"
 #include "osc_mpix_versions.h"
@@ -127,16 +128,6 @@ static bool ask(uint64_t process)
     return is_new;
 }
 
-/* Whether a query was given up. The lock is held. */
-static bool is_any_unanswered(void)
-{
-    const struct query *query = queries;
-    while (NULL != query && query->is_answered) {
-        query = query->next;
-    }
-    return NULL != query;
-}
-
 /* Waits for the answer to the query of this process. Returns whether the process has published data, which
  * `given` and `*length` receive then. The lock is held. */
 static bool await_answer(uint64_t process, size_t *length)
@@ -161,16 +152,15 @@ static bool await_answer(uint64_t process, size_t *length)
 }
 
 /* PMIx fetches the data of one process from its server on demand, without a collective call. While a query for
- * another process of the same host stays unanswered, PMIx answers the next one without data; a second one gets
- * them. */
+ * another process of the same host is unanswered, perhaps one of a neighbour, PMIx may answer without data that
+ * exist. So an answer without data counts only when it has been repeated. */
 static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
 {
     bool found = false;
-    bool again = true;
-    for (int attempt = 0; !found && again && attempt < 3 && ask(process); ++attempt) {
+    for (int attempt = 0; !found && attempt < 10 && ask(process); ++attempt) {
+        usleep(1000u * (unsigned) (attempt * attempt));
         pthread_mutex_lock(&lock);
         found = await_answer(process, length);
-        again = is_any_unanswered();
         pthread_mutex_unlock(&lock);
     }
     *address = given;
