@@ -95,8 +95,7 @@ static struct query **find(uint64_t process)
     return place;
 }
 
-/* Asks for the address, unless an earlier query is unanswered. Returns whether there is a query to wait for.
- */
+/* Asks for the address, unless an earlier query is unanswered. Returns whether an answer is to be awaited. */
 static bool ask(uint64_t process)
 {
     opal_process_name_t name = ompi_osc_mpix_unpack_name(process);

@@ -40,7 +40,7 @@ void Connections::note_failed_connection(std::uint64_t process, Location const& 
   bool const ended = location.same_host ? !process_is_alive(location.pid) : refused;
   if (ended) return lose(process, "it does not accept the connection");
   if (status == Status::unreachable)
-    log_.write(LogLevel::error, "UCX cannot reach process %llx", static_cast<unsigned long long>(process));
+    log_.write(LogLevel::error, "UCX cannot reach process %s", log_.name(process).c_str());
   by_process_.erase(process);
 }
 
