@@ -13,6 +13,9 @@
  * for the process itself. The data of a process that has ended may be gone; then no answer comes. */
 #define LONGEST_WAIT 20
 
+/* The time, in seconds, for which answers without data are checked by more queries than the least number. */
+#define LONGEST_REPETITION 1
+
 /* A query for an address. One that was not answered in time stays in the list, so that the next call need not
  * wait. */
 struct query {
@@ -150,13 +153,24 @@ static bool await_answer(uint64_t process, size_t *length)
     return NULL != given;
 }
 
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
+}
+
 /* PMIx fetches the data of one process from its server on demand, without a collective call. While a query for
- * another process of the same host is unanswered, perhaps one of a neighbour, PMIx may answer without data that
- * exist. So an answer without data counts only when it has been repeated. */
+ * another process of the same host is unanswered, perhaps one of a neighbour, PMIx may soon answer without data
+ * that exist. So an answer without data counts only when it has been repeated: at least twice, and as long as
+ * the answers come fast. The right answer without data takes PMIx seconds. */
 static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
 {
+    const double start = now();
     bool found = false;
-    for (int attempt = 0; !found && attempt < 10 && ask(process); ++attempt) {
+    for (int attempt = 0;
+         !found && (attempt < 3 || (attempt < 10 && now() - start < LONGEST_REPETITION)) && ask(process);
+         ++attempt) {
         usleep(1000u * (unsigned) (attempt * attempt));
         pthread_mutex_lock(&lock);
         found = await_answer(process, length);
