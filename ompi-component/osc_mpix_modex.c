@@ -4,23 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "osc_mpix.h"
 #include "osc_mpix_versions.h"
 
-/* The longest wait for the address of a process, in seconds. The process's daemon answers, so this is no wait
+/* The longest wait for the answer to a query, in seconds. The process's daemon answers, so this is no wait
  * for the process itself. The data of a process that has ended may be gone; then no answer comes. */
 #define LONGEST_WAIT 20
 
-/* The time, in seconds, for which answers without data are checked by more queries than the least number. */
-#define LONGEST_REPETITION 1
-
-/* A query for an address. One that was not answered in time stays in the list, so that the next call need not
- * wait. */
+/* A query for an address. One that was not answered in time stays in the list: PMIx may still answer it, and
+ * the next call need not wait. */
 struct query {
     struct query *next;
     uint64_t process;
+    osc_mpix_pmix_name_t name; /* this and the key are PMIx's until it answers: it copies neither */
+    char *key;
     bool is_answered;
     uint8_t *bytes; /* NULL: the process has published no address */
     size_t length;
@@ -39,6 +37,7 @@ static void discard(struct query **place)
 {
     struct query *query = *place;
     *place = query->next;
+    free(query->key);
     free(query->bytes);
     free(query);
 }
@@ -98,36 +97,49 @@ static struct query **find(uint64_t process)
     return place;
 }
 
+static struct query *new_query(uint64_t process)
+{
+    opal_process_name_t name = ompi_osc_mpix_unpack_name(process);
+    struct query *query = calloc(1, sizeof(*query));
+    if (NULL == query) {
+        return NULL;
+    }
+    query->process = process;
+    query->key = mca_base_component_to_string(&mca_osc_mpix_component.osc_version);
+    if (NULL == query->key) {
+        free(query);
+        return NULL;
+    }
+    ompi_osc_mpix_pmix_name(&name, &query->name);
+    return query;
+}
+
 /* Asks for the address, unless an earlier query is unanswered. Returns whether an answer is to be awaited. */
 static bool ask(uint64_t process)
 {
-    opal_process_name_t name = ompi_osc_mpix_unpack_name(process);
-    char *key = mca_base_component_to_string(&mca_osc_mpix_component.osc_version);
-    struct query *query = calloc(1, sizeof(*query));
+    struct query *query = NULL;
     struct query **place;
-    bool is_new;
     pthread_mutex_lock(&lock);
     place = find(process);
     if (NULL != *place && (*place)->is_answered) {
         discard(place); /* too late for the call that asked */
         place = find(process);
     }
-    is_new = NULL == *place && NULL != key && NULL != query;
-    if (is_new) {
-        query->process = process;
+    if (NULL == *place) {
+        query = new_query(process);
         *place = query;
     }
     pthread_mutex_unlock(&lock);
-    if (is_new && OPAL_SUCCESS != ompi_osc_mpix_modex_ask(&name, key, query)) {
-        pthread_mutex_lock(&lock);
-        discard(find(process));
-        pthread_mutex_unlock(&lock);
-        is_new = false;
-    } else if (!is_new) {
-        free(query);
+    if (NULL == query) {
+        return false;
     }
-    free(key);
-    return is_new;
+    if (OPAL_SUCCESS == ompi_osc_mpix_modex_ask(&query->name, query->key, query)) {
+        return true;
+    }
+    pthread_mutex_lock(&lock);
+    discard(find(process));
+    pthread_mutex_unlock(&lock);
+    return false;
 }
 
 /* Waits for the answer to the query of this process. Returns whether the process has published data, which
@@ -153,30 +165,16 @@ static bool await_answer(uint64_t process, size_t *length)
     return NULL != given;
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
-}
-
-/* PMIx fetches the data of one process from its server on demand, without a collective call. While a query for
- * another process of the same host is unanswered, perhaps one of a neighbour, PMIx may soon answer without data
- * that exist. So an answer without data counts only when it has been repeated: at least twice, and as long as
- * the answers come fast. The right answer without data takes PMIx seconds. */
+/* PMIx fetches the data of one process from its server on demand, without a collective call. */
 static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
 {
-    const double start = now();
     bool found = false;
-    for (int attempt = 0;
-         !found && (attempt < 3 || (attempt < 10 && now() - start < LONGEST_REPETITION)) && ask(process);
-         ++attempt) {
-        usleep(1000u * (unsigned) (attempt * attempt));
+    if (ask(process)) {
         pthread_mutex_lock(&lock);
         found = await_answer(process, length);
         pthread_mutex_unlock(&lock);
     }
-    *address = given;
+    *address = found ? given : NULL;
     return found ? 0 : -1;
 }
 

@@ -21,6 +21,8 @@ void ompi_osc_mpix_modex_answered(void *query, const void *bytes, size_t length)
 #define ompi_osc_mpix_new_group(other, size) ompi_group_allocate((other), (size))
 /* The type of info texts. */
 typedef const char osc_mpix_text_t;
+/* The name of a process, in the form in which PMIx takes it. */
+typedef pmix_proc_t osc_mpix_pmix_name_t;
 
 static inline int ompi_osc_mpix_modex_commit(void)
 {
@@ -33,14 +35,18 @@ static inline void ompi_osc_mpix_pass_on(pmix_status_t status, pmix_value_t *val
     ompi_osc_mpix_modex_answered(query, found ? value->data.bo.bytes : NULL, found ? value->data.bo.size : 0);
 }
 
-/* Asks for the data that the process has published under the key; the answer comes by
- * ompi_osc_mpix_modex_answered(), perhaps before this function returns. */
-static inline int ompi_osc_mpix_modex_ask(opal_process_name_t *name, const char *key, void *query)
+static inline void ompi_osc_mpix_pmix_name(opal_process_name_t *name, osc_mpix_pmix_name_t *converted)
 {
-    pmix_proc_t process;
-    OPAL_PMIX_CONVERT_NAME(&process, name);
-    return PMIX_SUCCESS == PMIx_Get_nb(&process, key, NULL, 0, ompi_osc_mpix_pass_on, query) ? OPAL_SUCCESS
-                                                                                              : OPAL_ERROR;
+    OPAL_PMIX_CONVERT_NAME(converted, name);
+}
+
+/* Asks for the data that the process has published under the key; the answer comes by
+ * ompi_osc_mpix_modex_answered(), perhaps before this function returns. PMIx copies neither the name nor the
+ * key: both must remain until then. */
+static inline int ompi_osc_mpix_modex_ask(osc_mpix_pmix_name_t *name, const char *key, void *query)
+{
+    return PMIX_SUCCESS == PMIx_Get_nb(name, key, NULL, 0, ompi_osc_mpix_pass_on, query) ? OPAL_SUCCESS
+                                                                                         : OPAL_ERROR;
 }
 
 /* Copies the value of the key, at most `size` bytes. Returns whether the key exists. */
@@ -70,6 +76,7 @@ static inline bool ompi_osc_mpix_headers_fit(void)
 #define OSC_MPIX_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #define ompi_osc_mpix_new_group(other, size) ompi_group_allocate(size)
 typedef char osc_mpix_text_t;
+typedef opal_process_name_t osc_mpix_pmix_name_t;
 
 static inline int ompi_osc_mpix_modex_commit(void)
 {
@@ -83,7 +90,12 @@ static inline void ompi_osc_mpix_pass_on(int status, opal_value_t *value, void *
                                  found ? (size_t) value->data.bo.size : 0);
 }
 
-static inline int ompi_osc_mpix_modex_ask(opal_process_name_t *name, const char *key, void *query)
+static inline void ompi_osc_mpix_pmix_name(opal_process_name_t *name, osc_mpix_pmix_name_t *converted)
+{
+    *converted = *name;
+}
+
+static inline int ompi_osc_mpix_modex_ask(osc_mpix_pmix_name_t *name, const char *key, void *query)
 {
     return opal_pmix.get_nb(name, key, NULL, ompi_osc_mpix_pass_on, query);
 }
