@@ -12,7 +12,7 @@
 
 namespace mpixrma {
 
-/// One entry per attribute. CONTRIBUTING.md (An attribute) lists the places that a new one changes.
+/// One entry per attribute. docs/extending.md (An attribute) lists the places that a new one changes.
 struct AttributeEntry {
   char const* name;         ///< name of the key macro
   std::uint64_t bits;       ///< bits in MPIX_RMA_Attributes::set
