@@ -29,5 +29,5 @@ def pybind11_include():
 setuptools.setup(ext_modules=[setuptools.Extension(
     "mpix_rma._core", sorted(glob.glob("src/*.cpp")), language="c++",
     include_dirs=["src", numpy.get_include(), mpi4py.get_include(), *pybind11_include()],
-    extra_compile_args=["-std=c++20", "-fvisibility=hidden", *pkg_config("--cflags")],
+    extra_compile_args=["-std=c++20", "-fvisibility=hidden", "-g0", *pkg_config("--cflags")],
     extra_link_args=pkg_config("--libs"))])
