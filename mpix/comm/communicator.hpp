@@ -50,7 +50,7 @@ class MPIX_INTERNAL_API Communicator {
   /// engine.
   __attribute__((visibility("hidden"))) static Communicator* find_existing(MPI_Comm comm);
 
-  /// Empties the cache, in a child made by fork().
+  /// Empties the cache, in a child made by fork() and when MPI ends.
   static void forget_known() noexcept { cache_.clear(); }
 
   /// Returns the target for `rank` (of the remote group for an intercommunicator), created at its first use;

@@ -5,6 +5,7 @@
 
 #include "datatype/datatype.hpp"
 #include "datatype/handle.hpp"
+#include "datatype/handle_cache.hpp"
 #include "hosts/common/fork.hpp"
 #include "hosts/common/statistics_table.hpp"
 #include "mpix/comm/collective.hpp"
@@ -26,6 +27,7 @@ namespace {
 std::mutex setup_lock;
 std::atomic<bool> set_up{false};
 std::atomic<bool> forked{false};
+std::atomic<bool> ended{false};  // MPI_Finalize has completed the operations
 RuntimeKeys runtime_keys;
 
 #ifdef OPEN_MPI
@@ -45,14 +47,18 @@ void become_child() noexcept {
 ChildHandler const child_handler{&become_child};
 
 /// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI still works: the place to
-/// complete outstanding operations, for programs in every language.
+/// complete outstanding operations, for programs in every language. Not every MPI deletes those of
+/// MPI_COMM_WORLD, so that later calls would find its state in a cache.
 int at_finalize(MPI_Comm, int, void*, void*) try {
   complete_and_raise_unreported();
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   print_statistics(word_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));
+  ended.store(true, std::memory_order_relaxed);
   set_up.store(false, std::memory_order_release);
+  Communicator::forget_known();
   end_datatypes();
+  forget_handles();
   return MPI_SUCCESS;
 } catch (...) {
   return code_of_exception();
@@ -119,7 +125,7 @@ Readiness prepare() {
   MPI_Initialized(&flag);
   if (flag == 0) return Readiness::not_initialised;
   MPI_Finalized(&flag);
-  if (flag != 0) return Readiness::finalised;
+  if (flag != 0 || ended.load(std::memory_order_relaxed)) return Readiness::finalised;
   std::lock_guard const held(setup_lock);
   if (hosted_engine() == nullptr) {
     add_classes();
