@@ -25,7 +25,8 @@ static int key_of_agreement(void)
     return found;
 }
 
-/* An attribute in place of memory: MPI_Finalize deletes attributes of MPI_COMM_WORLD after the component. */
+/* The agreement is packed into the attribute's value, because no delete callback could free allocated memory:
+ * MPI_Finalize deletes the attributes of MPI_COMM_WORLD after the component is closed. */
 _Static_assert(sizeof(void *) == 8, "an agreement fits into an attribute");
 
 static void *packed(const struct agreement *agreed)

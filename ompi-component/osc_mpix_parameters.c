@@ -104,8 +104,8 @@ int ompi_osc_mpix_register(void)
         "MPIX_NAM_ALLOCATION",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &nam_allocation);
     add("nam_size",
-        "Memory of the server that is started for a job with such windows and without a grant, bytes; it is taken "
-        "as it is used",
+        "Memory of the server that is started for a job with such windows and without a grant, bytes; it is "
+        "allocated on first use",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_4, &nam_size);
     add("windows",
         "Which of MPI's windows are taken: all, none, or info for those whose info object has mpix_window = "
@@ -113,16 +113,17 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &windows);
     add("order",
         "Order of operations of one origin to one target of a window: overlapping (those whose target memory "
-        "overlaps take effect in the order of the calls) or none; the info key mpix_order goes before",
+        "overlaps take effect in the order of the calls) or none; the info key mpix_order takes "
+        "precedence",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &order);
-    add("priority", "Among the components that would take a window the one with the highest does",
+    add("priority", "Priority of this component: the component with the highest one takes a window",
         MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &priority);
     ompi_osc_mpix_register_pvars();
     return OMPI_SUCCESS;
 }
 
-/* Prints one line per job rather than one per process, because all processes have the same parameters. The
- * library's first call repeats the line. */
+/* Rank 0 alone prints the line, because processes usually have the same parameters. At every rank the
+ * library's first call reports the reason. */
 __attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
 {
     char line[256];
