@@ -1,4 +1,4 @@
-/// Locks of a peer, which its agent grants, as requests in the stream. Under the channel's lock.
+/// Locks of a peer, requested from it by messages of the stream. Under the channel's lock.
 #pragma once
 
 #include <cstdint>

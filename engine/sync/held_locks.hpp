@@ -32,8 +32,8 @@ class HeldLocks {
 
     /// Adds a lock, of a process with this clock, that the group acquires and releases in shared memory.
     void add(LockClock& clock, LockId lock, SharedLock const& word);
-    /// Records a lock that the target's agent has granted to a request with this time, or a request that
-    /// counts as granted from now on. Returns the nonzero number of the grant.
+    /// Records a lock that the target has granted to a request with this time, or a request that counts as
+    /// granted from now on. Returns the nonzero number of the grant.
     std::uint64_t note_granted(LockMode mode, LockTime time);
     /// Records the release of the lock of this grant.
     void note_released(LockMode mode, std::uint64_t grant) noexcept;

@@ -1,10 +1,10 @@
-/// The locks of this process: the owners to which the agent has granted them, and the waiting requests in
-/// queue order. A request that overtakes passes the exclusive ones that are not earlier than itself, and all
+/// The locks of this process: the owners whose requests were granted, and the waiting requests in queue
+/// order. A request that overtakes passes the exclusive ones that are not earlier than itself, and all
 /// exclusive ones when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
 ///
-/// Processes of the host acquire a free lock without the agent (engine/sync/shared_lock.hpp). While requests
-/// wait here, or an owner holds the lock by the agent's grant, these processes must ask the agent too, and a
-/// holder that acquired the lock before notifies the agent on release. Thread-safe by a lock of its own.
+/// Processes of the host acquire a free lock in shared memory (engine/sync/shared_lock.hpp). While requests
+/// wait here, or an owner holds the lock by a grant, these processes must send requests too, and a holder
+/// that acquired the lock before wakes the agent on release. Thread-safe by a lock of its own.
 #pragma once
 
 #include <atomic>

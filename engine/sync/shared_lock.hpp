@@ -235,7 +235,7 @@ class alignas(128) BasicSharedLock {
 using SharedLock = BasicSharedLock<std::atomic, 14>;
 static_assert(sizeof(SharedLock) == 128);
 
-/// Locks from this number on are handled by the agent only.
+/// Locks from this number on have no word: they are requested from their process only.
 inline constexpr std::uint32_t shared_lock_count = 4096;
 using SharedLocks = std::array<SharedLock, shared_lock_count>;
 

@@ -335,7 +335,7 @@ struct segment {
 };
 
 /// Returns the segment in which an address lies; no value if it is not communicatable. Local; may have to
-/// query the target's agent.
+/// query the target.
 template <error_policy Errors = exceptions, typename T>
 outcome<Errors, std::optional<segment>> query(MPI_Comm comm, remote_ptr<T> address)
 {
@@ -350,8 +350,8 @@ outcome<Errors, std::optional<segment>> query(MPI_Comm comm, remote_ptr<T> addre
     return detail::finish<Errors>(code, std::move(found));
 }
 
-/// Returns the segments of a rank in the order of their addresses. Local; may have to query the target's
-/// agent.
+/// Returns the segments of a rank in the order of their addresses.
+/// Local; may have to query the target.
 template <error_policy Errors = exceptions>
 outcome<Errors, std::vector<segment>> segments(MPI_Comm comm, int rank)
 {

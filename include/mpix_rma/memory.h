@@ -130,7 +130,7 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
  * @param size          receives the length of the segment in bytes, from its base; unchanged if `flag` is 0;
  *                      may be NULL
  *
- * Local; may have to query the target's agent. The answer can be outdated by the time it arrives.
+ * Local; may have to query the target. The answer can be outdated by the time it arrives.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null flag); the transport class.
  */
@@ -155,8 +155,8 @@ typedef struct MPIX_RMA_Segment {
  * @param count         receives the number of the rank's segments, which may exceed `max`
  *
  * Local. Takes a few nanoseconds for each segment of a rank of the same host. For a rank of another host it
- * takes a round trip to the rank's agent for each segment and each gap between segments. The answer can be
- * outdated by the time it arrives.
+ * takes a round trip to the rank for each segment and each gap between segments. The answer can be outdated
+ * by the time it arrives.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_COUNT (negative); MPI_ERR_ARG (a null pointer);
  *         MPI_ERR_NO_MEM; the transport class.

@@ -59,8 +59,8 @@ inline int access(Window& window, int rank, MPI_Request const* request, Target**
   return error;
 }
 
-/// Checks that the operation's target memory is communicatable, in one segment or several; may ask the
-/// target's agent. Returns an error class.
+/// Checks that the operation's target memory is communicatable, in one segment or several; may query the
+/// target. Returns an error class.
 inline int check_address(Window const& window, Target const& target, engine::RmaOp const& operation) {
   engine::SegmentInfo found{};
   engine::LayoutCursor cursor(operation.target_layout);
