@@ -64,9 +64,9 @@ struct MessageStream {
   bool suspended = false;
   /// The stream may wait for a lock until `fence` is executed: may_wait_for_lock() tells. Any thread.
   std::atomic<bool> stream_lock_hint{false};
-  /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. While it
-  /// is not empty, an acknowledgement is due that will send it, except for a lock request and its successors,
-  /// which are sent by the next progress, and for a deferred batch, which the agent sends if no thread does.
+  /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. If it is
+  /// not empty, an acknowledgement is due, whose arrival sends it. Exceptions: the next progress sends a
+  /// batch that begins with a lock request; a thread, or else the agent, sends a deferred batch.
   std::unique_ptr<RequestBatch> batch;
   /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;

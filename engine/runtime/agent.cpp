@@ -93,7 +93,7 @@ void Agent::run() {
   // By the first event, the other processes of the job have started and are bound.
   place_agent(cores_, log_);
   while (work_until_stopped()) {
-    // An application that has not polled while the agent slept computes: the agent executes messages at once.
+    // An application that did not poll during the sleep is computing: the agent executes messages at once.
     if (channel_.polls() != polls_seen_) yield_to_application();
   }
 }
@@ -180,8 +180,8 @@ bool Agent::sleep_until_event() {
         break;
       }
     }
-    // A full queue to a peer, or held stripes: no event announces their end. A stopped peer leaves its
-    // queue full for long. Arriving messages are an event.
+    // No event announces that a full queue to a peer has room again, or that stripes are released. A stopped
+    // peer leaves its queue full for long. Arriving messages are an event.
     if (busy && pause(first_poll_window * (1 << halvings), armed ? channel_.transport.event_fd() : -1)) {
       forget_wake();
       polls_in_vain = 0;

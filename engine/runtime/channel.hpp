@@ -53,7 +53,7 @@ class Channel final : public MessageHandler {
     executor.locks.set_wake([this] { wake_(); });
   }
 
-  /// Protects everything below it, and the PeerState of the peers of this channel.
+  /// Protects the members below, except `locks` and atomics, and its peers' PeerState, except as said there.
   std::mutex lock;
   LockTable& locks;  ///< locks of the process
   Transport transport;

@@ -1,10 +1,10 @@
 /// Atomicity beyond a single CPU instruction: locks over address stripes of a process.
 ///
-/// The locks are in the process's control segment, so that an origin on the same host and the process's own
-/// agent use the same locks. A stripe is selected by the virtual address in the process, independently of the
-/// protocol. Memory that an operation updates is locked exclusively, memory that it only reads is locked
-/// shared. Several stripes are acquired in ascending order, and those of the process with the lower identity
-/// first, so no deadlock can occur.
+/// The locks are in the control segment, for origins of the host and the process's own agent. The virtual
+/// address in the process selects the stripe. An operation locks memory that it updates exclusively, memory
+/// that it only reads shared, stripes in ascending order. Without messages, those of the process with the
+/// lower identity come first. For a message the origin acquires its own first; a target with a lower identity
+/// does not wait but answers `busy`, and the origin releases them until its next attempt: no deadlock occurs.
 #pragma once
 
 #include <sys/types.h>
