@@ -202,15 +202,14 @@ struct mpix_engine_transfer {
 /** The state of an operation when its call returns. */
 struct mpix_engine_issued {
   int complete; /**< nonzero: complete at the level asked for; the completion will not be called */
-  /** Position in the stream of messages to the peer, for mpix_engine_complete; 0: already complete at the
-   *  target, except for the full memory fence of mpix_engine_complete. */
+  /** Position in the stream of messages to the peer (of a UCX put or get: the newest one), for
+   *  mpix_engine_complete; 0: complete at the target, except for that function's full memory fence. */
   uint64_t sequence;
 };
 
 /** Issues a transfer. Its description may be reused when the call returns, the origin's memory when the
  *  transfer is complete. `issued` may be NULL. A status other than 0: nothing was issued, and the completion
- *  is not called.
- */
+ *  is not called. */
 MPIX_ENGINE_API int mpix_engine_put(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                                     const struct mpix_engine_transfer* transfer,
                                     struct mpix_engine_issued* issued);
@@ -308,7 +307,8 @@ MPIX_ENGINE_API int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_
 
 /* ---- Completion and order ---- */
 
-/** Returns the position of the newest message to `peer`, which covers everything issued so far. */
+/** Returns the position of the newest message to `peer`; 0: none so far, hence no UCX put or get, whose key a
+ *  message requests. As `sequence` below it covers everything issued so far. */
 MPIX_ENGINE_API uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer);
 
 /** Waits until every message up to `sequence` is executed at the target and its data has arrived, and, unless
@@ -320,7 +320,7 @@ MPIX_ENGINE_API void mpix_engine_complete(mpix_engine_t* engine, mpix_engine_pee
 MPIX_ENGINE_API void mpix_engine_complete_local(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                                                 uint64_t sequence);
 
-/** Nonzero if mpix_engine_complete would return at once. Drives progress once. */
+/** Nonzero if all messages up to `sequence` and all UCX puts and gets are complete. Drives progress once. */
 MPIX_ENGINE_API int mpix_engine_test(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence);
 
 /** Makes every message up to `sequence`, and every store made so far, visible at the target before any

@@ -92,6 +92,32 @@ TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
   });
 }
 
+/// UCX puts have no position of their own, but a key that an earlier message has requested.
+TEST(Network, NewestPositionCoversPuts) {
+  run_job(2, only_network, [](Rank& rank) {
+    std::vector<std::int64_t> memory(8192, 0);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
+    rank.publish(0, memory.data());
+    rank.barrier();
+    Peer& peer = rank.peer(1);
+    if (rank.rank() == 0) {
+      EXPECT_EQ(EngineOrder::newest(peer), 0u);
+      await_key(rank, 1, rank.published(1, 0));
+      std::vector<std::int64_t> out(memory.size(), 7);
+      start(rank, contiguous(OpKind::put, out.data(), rank.published(1, 0), out.size() * 8), OpFlags::none);
+      EXPECT_NE(EngineOrder::newest(peer), 0u);
+      rank.engine().order.complete(peer, EngineOrder::newest(peer));
+      EXPECT_TRUE(peer.state().network().has_completed(peer.state().network().issued));
+      EXPECT_TRUE(rank.engine().order.test(peer, 0));
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(std::count(memory.begin(), memory.end(), 7), static_cast<std::ptrdiff_t>(memory.size()));
+    }
+    rank.barrier();
+  });
+}
+
 TEST(Network, EachOfManyRequestsForRemoteCompletionCompletes) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
