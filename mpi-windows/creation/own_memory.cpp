@@ -73,11 +73,11 @@ int make_control(Window& window, RankEntry& mine) {
                                                           engine::Rights::all, &mine.control));
       error != MPI_SUCCESS)
     return error;
-  if (mine.kind != MemoryKind::host) mine.lock = NamWindow::last_mapping_id();
+  if (mine.kind != MemoryKind::host) mine.lock_or_mapping_id = NamWindow::last_mapping_id();
   if (window.hints.no_locks() || mine.kind != MemoryKind::host) return MPI_SUCCESS;
   int const error = class_of(window, window.engine.locks.create(1, &window.own_lock.id));
   window.own_lock.exists = error == MPI_SUCCESS;
-  mine.lock = window.own_lock.id;
+  mine.lock_or_mapping_id = window.own_lock.id;
   return error;
 }
 

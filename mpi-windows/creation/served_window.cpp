@@ -54,7 +54,7 @@ void agree(Outcome* outcome, int rank, MPI_Comm comm) {
 
 /// Returns whether all processes have reported that they map these grants.
 bool all_map(RankTable const& table, std::uint32_t grants) {
-  auto const maps = [=](RankEntry const& entry) { return entry.lock == grants; };
+  auto const maps = [=](RankEntry const& entry) { return entry.lock_or_mapping_id == grants; };
   return grants != 0 && table.begin() != table.end() && std::ranges::all_of(table, maps);
 }
 

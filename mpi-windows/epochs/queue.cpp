@@ -54,7 +54,7 @@ bool waits_in_stream(engine::Engine& engine, Target const& target) {
 
 /// Whether the post has arrived, or the calls must fail because it cannot arrive any more.
 bool post_is_decided(Window& window, Target& target) {
-  // Asked first: a post that has arrived by then counts.
+  // Read before has_post(): a post that arrived before the loss still counts.
   bool const is_lost = target.process_is_lost();
   if (has_post(window, target)) return true;
   if (!is_lost) return false;

@@ -1,8 +1,9 @@
 /// Waits for locks at a memory server (docs/decisions/0010-queued-locks.md).
 ///
-/// A lock request first acquires the turn; an exclusive request keeps the turn until the lock is released. A
-/// shared request of a process that holds other locks proceeds without the turn once its overtake delay is
-/// over: the holder of the turn may be waiting, directly or indirectly, for these locks.
+/// A lock request first acquires the turn, a second lock whose holder is the next one to acquire the lock. An
+/// exclusive request keeps the turn until the lock is released, a shared one until it has the lock. A shared
+/// request of a process that holds other locks proceeds without the turn once its overtake delay is over: the
+/// holder of the turn may be waiting, directly or indirectly, for these locks.
 #pragma once
 
 #include <algorithm>
@@ -53,14 +54,15 @@ class NamLockWait {
               Clock::time_point now = Clock::now())
       : overtake_delay_(overtake_delay), rank_(rank), mode_(mode), end_(now + overtake_delay.at(rank)) {}
 
-  /// `try_lock(bool* has_turn)` is as NamWindow::try_lock; `holds_others()`: whether the process holds
-  /// other locks. Returns true if the lock was acquired.
+  /// A request that overtakes is treated as if it had the turn. `try_lock(bool* has_turn)` is as
+  /// NamWindow::try_lock; `holds_others()`: whether the process holds other locks. Returns true if the lock
+  /// was acquired.
   template <typename TryLock, typename HoldsOthers>
   bool attempt(TryLock try_lock, HoldsOthers holds_others, Clock::time_point now = Clock::now()) {
     bool const shared = mode_ == engine::LockMode::shared;
-    if (shared && !has_turn_ && now >= end_ && holds_others()) has_turn_ = passes_ = true;
+    if (shared && !has_turn_ && now >= end_ && holds_others()) has_turn_ = overtakes_ = true;
     if (!try_lock(&has_turn_)) return false;
-    passes_ ? overtake_delay_.note_passed(rank_) : overtake_delay_.note_turn(rank_);
+    overtakes_ ? overtake_delay_.note_passed(rank_) : overtake_delay_.note_turn(rank_);
     return true;
   }
 
@@ -70,7 +72,7 @@ class NamLockWait {
   engine::LockMode const mode_;
   Clock::time_point const end_;
   bool has_turn_ = false;
-  bool passes_ = false;
+  bool overtakes_ = false;
 };
 
 }  // namespace mpixrma::windows

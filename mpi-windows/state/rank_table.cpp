@@ -81,7 +81,7 @@ Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::Unuse
   for (std::uint64_t const value :
        {static_cast<std::uint64_t>(mine.error_class), std::uint64_t{unused.slot}, unused.generation,
         static_cast<std::uint64_t>(mine.exposure), static_cast<std::uint64_t>(mine.control), first_process,
-        static_cast<std::uint64_t>(mine.owner - rank), mine.size, std::uint64_t{mine.lock},
+        static_cast<std::uint64_t>(mine.owner - rank), mine.size, std::uint64_t{mine.lock_or_mapping_id},
         static_cast<std::uint64_t>(mine.disp_unit), static_cast<std::uint64_t>(mine.kind)})
     all.add(value);
   all.reduce(comm);

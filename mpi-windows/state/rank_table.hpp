@@ -24,7 +24,7 @@ struct RankEntry {
   std::uint64_t offset = 0;       ///< offset of its memory in the exposure
   std::uint64_t size = 0;         ///< size in bytes
   engine::ExposureId control{};   ///< exposure of its control memory, see ControlLayout
-  std::uint32_t lock = 0;         ///< for memory at a server: NamWindow::last_mapping_id
+  std::uint32_t lock_or_mapping_id = 0;  ///< its lock; for memory at a server: NamWindow::last_mapping_id
   std::int32_t disp_unit = 1;
   std::int32_t owner = 0;
   std::int16_t error_class = 0;  ///< error class of a failed creation

@@ -114,7 +114,7 @@ Target* make_target(Window& window, int rank) {
   if (target->memory_owner != nullptr) target->guard = &target->memory_owner->guard();
   target->disp_unit = window.is_dynamic() ? 1 : entry.disp_unit;
   target->control_exposure = entry.control;
-  target->lock_id = entry.lock;
+  target->lock_id = entry.lock_or_mapping_id;
   if (rank == window.processes.rank) {
     target->control = window.control.base;
   } else if (target->process != nullptr) {
@@ -127,9 +127,10 @@ Target* make_target(Window& window, int rank) {
     }
   }
   if (target->process != nullptr && window.nam == nullptr)
-    target->lock_word = window.engine.locks.word(*target->process, entry.lock);
+    target->lock_word = window.engine.locks.word(*target->process, entry.lock_or_mapping_id);
   if (target->lock_word != nullptr)
-    window.cold->held.add(*window.engine.locks.clock(*target->process), entry.lock, *target->lock_word);
+    window.cold->held.add(*window.engine.locks.clock(*target->process), entry.lock_or_mapping_id,
+                          *target->lock_word);
   log_path(window, *target);
   window.targets.add(*target);
   return target.release();

@@ -1,9 +1,9 @@
 /// Admission control for the connections to the control process. Neither users nor hosts of the network can
 /// exclude others, alone or together, and places are reserved for administrators and owners of grants.
-/// Without a free place, the peer with the most connections loses its oldest one if the peer of the new
-/// connection has fewer, the new one included. An unauthenticated connection is admitted, because an
-/// attacker's looks the same, but may be evicted for another one: it has to authenticate before too many
-/// others arrive.
+/// If no place is free and the applicant, with the new connection, has fewer connections than the peer with
+/// the most, then the oldest connection of that peer is evicted. An unauthenticated connection is admitted,
+/// because an attacker's looks the same, but may be evicted for another one: it has to authenticate before
+/// too many others arrive.
 #pragma once
 
 #include <chrono>

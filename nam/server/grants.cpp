@@ -26,17 +26,17 @@ void check_capacity(ServerState const& server, Identity const& who, Grant const&
     throw Error(ErrorCode::denied, "only administrators of the server make grants" +
                                        std::string(options.self_service == 0 ? "" : " for others"));
   if (!who.is_admin && grant.bytes > left(options.self_service, found.bytes_of_user))
-    throw Error(ErrorCode::quota, "of what you may grant to yourself, " +
+    throw Error(ErrorCode::quota, "self-service quota exceeded: " +
                                       format_bytes(left(options.self_service, found.bytes_of_user)) +
-                                      " are left");
+                                      " left");
   if (!who.is_admin && found.grants_of_user >= options.max_user_grants)
     throw Error(ErrorCode::quota,
                 "you have as many grants as a user may make: " + std::to_string(options.max_user_grants) +
                     ", those that are ending included");
   if (options.user_capacity != 0 && grant.bytes > left(options.user_capacity, found.bytes_of_user))
-    throw Error(ErrorCode::quota, "of what a user may be granted, " +
-                                      format_bytes(left(options.user_capacity, found.bytes_of_user)) +
-                                      " are left");
+    throw Error(
+        ErrorCode::quota,
+        "user quota exceeded: " + format_bytes(left(options.user_capacity, found.bytes_of_user)) + " left");
   if (grant.bytes > left(options.capacity, found.bytes))
     throw Error(ErrorCode::no_space, "the server has " + format_bytes(left(options.capacity, found.bytes)) +
                                          " left, and " + format_bytes(grant.bytes) + " were requested");
@@ -50,8 +50,8 @@ void check_extension(ServerState const& server, Identity const& who, Grant const
     throw Error(ErrorCode::denied,
                 "only administrators of the server extend grants that a user did not create");
   if (server.grants.committed(who.uid).bytes_of_user > self_service)
-    throw Error(ErrorCode::quota, "your grants have more than the " + format_bytes(self_service) +
-                                      " that you may grant to yourself");
+    throw Error(ErrorCode::quota,
+                "self-service quota exceeded: your grants have more than " + format_bytes(self_service));
 }
 
 }  // namespace
