@@ -1,4 +1,5 @@
-/// The common part of the tests of whole engine operations: every choice of paths, three kinds of memory.
+/// The common part of the tests of whole engine operations: the automatic choice of paths, each path alone
+/// and a mixture; three kinds of memory.
 #pragma once
 
 #include <gtest/gtest.h>
