@@ -35,7 +35,7 @@ void contiguous(std::string const& implementation, char* origin, char* target, b
 /// Rows of `segment` bytes, at a stride of twice that on both sides.
 void strided(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
   for (int const segment : {16, 1024}) {
-    for (int segments = chosen == bench::Sizes::all ? 1 : 1024; segments <= 1024; segments *= 4) {
+    for (int segments = chosen == bench::Sizes::usual ? 1 : 1024; segments <= 1024; segments *= 4) {
       int stride = 2 * segment;
       int count[2] = {segment, segments};
       auto const line = [&](char const* operation) {
@@ -94,7 +94,7 @@ armci_giov_t described(std::vector<void*>& from, std::vector<void*>& to, int byt
 /// Measures the same rows as a list of segments. ARMCI_IOV_METHOD selects the method of both libraries.
 void listed(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
   for (std::size_t const segment : {std::size_t{16}, std::size_t{1024}}) {
-    for (std::size_t segments = chosen == bench::Sizes::all ? 1 : 1024; segments <= 1024; segments *= 4) {
+    for (std::size_t segments = chosen == bench::Sizes::usual ? 1 : 1024; segments <= 1024; segments *= 4) {
       std::vector<void*> here(segments);
       std::vector<void*> there(segments);
       for (std::size_t i = 0; i < segments; ++i) {

@@ -1,5 +1,5 @@
-/// A target that computes for a second outside of MPI: time until an accumulate to its plain memory completes
-/// there, and the cost of an idle process's agent.
+/// A target that computes for a second outside of MPI: time until an addition to an integer in its plain
+/// memory completes there, and the cost of an idle process's agent.
 ///
 /// usage: bench_progress mpix|window    (2 ranks)
 #include <mpi.h>
@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -38,19 +37,18 @@ int main(int argc, char** argv) {
   std::string const kind = argc > 1 ? argv[1] : "mpix";
   char const* const label = std::getenv("BENCH_LABEL");
   std::string const implementation = label != nullptr ? label : kind;
-  static double memory[8];
-  double* remote = memory;
+  static long memory[8];
   MPI_Win window = MPI_WIN_NULL;
   if (kind == "window") {
     MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, world, &window);
     MPI_Win_lock_all(0, window);
   }
-  auto value = reinterpret_cast<std::uintptr_t>(remote);
-  MPI_Bcast(&value, sizeof value, MPI_BYTE, 1, world);
-  remote = reinterpret_cast<double*>(value);
-  double one = 1;
+  MPI_Aint target = 0;
+  MPI_Get_address(memory, &target);
+  MPI_Bcast(&target, 1, MPI_AINT, 1, world);
+  long const addend = 1;
   MPIX_RMA_Attributes attributes{};
-  attributes.set = MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
+  attributes.set = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
   for (int round = 0; round < 3; ++round) {
     MPI_Barrier(world);
     if (bench::rank() == 1) {
@@ -59,13 +57,11 @@ int main(int argc, char** argv) {
       usleep(100000);
       double const start = MPI_Wtime();
       if (kind == "window") {
-        MPI_Accumulate(&one, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, MPI_SUM, window);
+        MPI_Accumulate(&addend, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, window);
         MPI_Win_flush(1, window);
       } else {
-        // An integer in plain memory, which only the target's agent can update.
-        long const addend = 1;
-        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, const_cast<long*>(&addend), 1, MPI_LONG, 1, remote + 1, 1,
-                      MPI_LONG, nullptr, &world, &attributes);
+        // Only the target's agent can update a single integer in plain memory: that needs CPU atomics.
+        MPIX_RMA_rmw(MPIX_RMW_SUM, &addend, 1, MPI_LONG, nullptr, 1, target, nullptr, &world, &attributes);
       }
       if (round == 2)
         std::printf("progress,%s,accumulate,heap,1,8,%.5f\n", implementation.c_str(),

@@ -20,7 +20,7 @@ constexpr std::size_t max_bytes = 4u << 20;
 MPI_Comm world = MPI_COMM_WORLD;
 
 struct Options {
-  bench::Sizes sizes = bench::Sizes::all;
+  bench::Sizes sizes = bench::Sizes::usual;
   bool compare_swap = true;  ///< measure compare-and-swap; off for Open MPI 4.1.4's osc/rdma, which crashes
 };
 

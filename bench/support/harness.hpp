@@ -140,9 +140,9 @@ inline void require(bool right, Case const& what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/// Sizes of contiguous transfers: all, few (`--quick`), those that compare two builds (`--guard`), or every
-/// power of two (`--dense`).
-enum class Sizes { all, few, guard, dense };
+/// Sizes of contiguous transfers: the usual ones, few (`--quick`), those that compare two builds (`--guard`),
+/// or every power of two (`--dense`).
+enum class Sizes { usual, few, guard, dense };
 
 inline bool has_argument(int argc, char** argv, std::string_view argument) {
   return std::find(argv + 1, argv + argc, argument) != argv + argc;
@@ -151,21 +151,21 @@ inline bool has_argument(int argc, char** argv, std::string_view argument) {
 inline Sizes sizes_chosen(int argc, char** argv) {
   if (has_argument(argc, argv, "--guard")) return Sizes::guard;
   if (has_argument(argc, argv, "--dense")) return Sizes::dense;
-  return has_argument(argc, argv, "--quick") ? Sizes::few : Sizes::all;
+  return has_argument(argc, argv, "--quick") ? Sizes::few : Sizes::usual;
 }
 
 inline std::vector<std::size_t> sizes(Sizes chosen) {
   if (chosen == Sizes::few) return {8, 4096, 65536, 262144};
   if (chosen == Sizes::guard) return {8, 4096, 65536, 2u << 20};
-  std::vector<std::size_t> all;
+  std::vector<std::size_t> made;
   if (chosen == Sizes::dense) {
-    for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 2) all.push_back(bytes);
-    return all;
+    for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 2) made.push_back(bytes);
+    return made;
   }
-  for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 8) all.push_back(bytes);
-  all.push_back(64u << 10);
-  all.push_back(4u << 20);
-  return all;
+  for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 8) made.push_back(bytes);
+  made.push_back(64u << 10);
+  made.push_back(4u << 20);
+  return made;
 }
 
 }  // namespace bench

@@ -22,9 +22,9 @@ def all_blocks(results):
     rows = [[Cell(run), *tables.times(values), Cell(f"{stats.summary(values).median / SECOND:.4f}", stats.summary(values).median)]
             for run in results.runs if (values := results.values(run, ACCUMULATE))]
     if rows:
-        yield Block("One accumulate of 8 bytes to memory of the target's program, until it is complete there",
+        yield Block("One addition to an integer of 8 bytes in memory of the target's program, until it is complete there",
                     tables.command(NAME, results, results.runs[0]),
-                    "The target computes for a second, and the origin accumulates after a tenth of it: with a library that needs the "
+                    "The target computes for a second, and the origin adds after a tenth of it: with a library that needs the "
                     "target's calls, 0.9 seconds pass. On two cores the target's helper thread, if there is one, shares a core.",
                     "The memory is a variable of the program, not allocated for communication.",
                     columns=("library", *tables.TIME_COLUMNS, "seconds"), rows=rows)
