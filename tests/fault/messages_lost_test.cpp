@@ -7,6 +7,7 @@
 
 #include "tests/support/descriptors.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/stopped.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -30,7 +31,7 @@ TEST(MessagesLost, LineNamesTheProcessByItsRank) {
     RmaOp const put = contiguous(OpKind::put, &value, rank.published(1, 0), sizeof value);
     ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
     auto const target = static_cast<pid_t>(rank.published(1, 1));
-    ::kill(target, SIGSTOP);
+    test::stop(target);
     ::testing::internal::CaptureStderr();
     ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
     ::kill(target, SIGKILL);
