@@ -20,6 +20,15 @@ void only_network(mpix_engine_config& config) {
   config.network_without_hardware = 1;
 }
 
+/// Plain memory of each process, attached and published in slot 0. Collective.
+std::vector<std::int64_t> publish_words(Rank& rank, std::size_t words) {
+  std::vector<std::int64_t> memory(words, 0);
+  EXPECT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
+  rank.publish(0, memory.data());
+  rank.barrier();
+  return memory;
+}
+
 /// Issues an operation that is not waited for individually.
 void start(Rank& rank, RmaOp transfer, OpFlags flags) {
   transfer.flags = flags;
@@ -32,10 +41,7 @@ void complete_all(Rank& rank) { rank.engine().order.complete(rank.peer(1), UINT6
 void get_then_put(OpFlags flags, void (*between)(Rank&)) {
   run_job(2, only_network, [=](Rank& rank) {
     constexpr std::size_t words = 8192;
-    std::vector<std::int64_t> memory(words, 0);
-    ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
-    rank.publish(0, memory.data());
-    rank.barrier();
+    std::vector<std::int64_t> memory = publish_words(rank, words);
     if (rank.rank() == 0) {
       await_key(rank, 1, rank.published(1, 0));
       std::vector<std::int64_t> got(words);
@@ -65,10 +71,7 @@ TEST(Network, FenceOrdersGets) {
 TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t words = 4096;
-    std::vector<std::int64_t> memory(2 * words, 0);
-    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
-    rank.publish(0, memory.data());
-    rank.barrier();
+    std::vector<std::int64_t> memory = publish_words(rank, 2 * words);
     if (rank.rank() == 0) {
       await_key(rank, 1, rank.published(1, 0));
       auto const body = [&](std::size_t half) {
@@ -95,10 +98,7 @@ TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
 /// UCX puts have no position of their own, but a key that an earlier message has requested.
 TEST(Network, NewestPositionCoversPuts) {
   run_job(2, only_network, [](Rank& rank) {
-    std::vector<std::int64_t> memory(8192, 0);
-    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
-    rank.publish(0, memory.data());
-    rank.barrier();
+    std::vector<std::int64_t> memory = publish_words(rank, 8192);
     Peer& peer = rank.peer(1);
     if (rank.rank() == 0) {
       EXPECT_EQ(EngineOrder::newest(peer), 0u);
@@ -120,10 +120,7 @@ TEST(Network, NewestPositionCoversPuts) {
 
 TEST(Network, EachOfManyRequestsForRemoteCompletionCompletes) {
   run_job(2, only_network, [](Rank& rank) {
-    std::vector<std::int64_t> memory(1000, 0);
-    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
-    rank.publish(0, memory.data());
-    rank.barrier();
+    std::vector<std::int64_t> memory = publish_words(rank, 1000);
     if (rank.rank() == 0) {
       await_key(rank, 1, rank.published(1, 0));
       std::vector<std::int64_t> values(1000, 7);
