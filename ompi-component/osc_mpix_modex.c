@@ -114,24 +114,23 @@ static struct query *new_query(uint64_t process)
     return query;
 }
 
-/* Asks for the address, unless an earlier query is unanswered. Returns whether an answer is to be awaited. */
+/* Asks for the address, unless an earlier query is in the list. Returns whether await_answer() is to be
+ * called. */
 static bool ask(uint64_t process)
 {
     struct query *query = NULL;
     struct query **place;
+    bool is_answered;
     pthread_mutex_lock(&lock);
     place = find(process);
-    if (NULL != *place && (*place)->is_answered) {
-        discard(place); /* too late for the call that asked */
-        place = find(process);
-    }
+    is_answered = NULL != *place && (*place)->is_answered; /* too late for the call that asked */
     if (NULL == *place) {
         query = new_query(process);
         *place = query;
     }
     pthread_mutex_unlock(&lock);
     if (NULL == query) {
-        return false;
+        return is_answered;
     }
     if (OPAL_SUCCESS == ompi_osc_mpix_modex_ask(&query->name, query->key, query)) {
         return true;
