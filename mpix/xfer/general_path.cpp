@@ -167,13 +167,8 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
 std::uint64_t beyond_fast_paths = ~std::uint64_t{0};
 
 TypeName::TypeName(MPI_Datatype datatype) {
-  int is_initialized = 0;
-  int is_finalized = 0;
-  PMPI_Initialized(&is_initialized);
-  PMPI_Finalized(&is_finalized);
   int length = 0;
-  // Open MPI 5 ends the process if MPI is not running.
-  if (is_initialized != 0 && is_finalized == 0) PMPI_Type_get_name(datatype, text, &length);
+  PMPI_Type_get_name(datatype, text, &length);
   if (length == 0) std::strcpy(text, "derived");
 }
 
