@@ -7,11 +7,12 @@ title of the link names what was measured, with both sides of a ratio:
 The title is RUN: OPERATION MEMORY SIZE, once or twice; an operation may have several words. A size of several segments is
 SEGMENTSxBYTES. A ratio is the median of the ratios of pairs, as on the page. The text may round the figure. An interval,
 rounded likewise, and a verdict may follow the figure: "(0.60 to 0.64)", "(0.5 to 1.2, unclear)".
-Figures, tables and page have to be of the commit that docs/evaluation/summary.md names.
+Figures, tables and page have to be of the commit that docs/evaluation/summary.md names, and this text has to name the
+time of the measurement and the processor of the report.
 
 usage: claims.py DIRECTORY [--write]
 
---write   put the report's figures into the documents, and its commit into docs/evaluation/summary.md
+--write   put the report's figures into the documents, and its commit and time into docs/evaluation/summary.md
 """
 import csv
 import json
@@ -27,6 +28,7 @@ UNNAMED = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#[\w-]+\)')
 SECTION = re.compile(r"\]\(\S*?index\.html#([\w-]+)")
 SIDE = re.compile(r"(.+): (.+) (\S+) (?:(\d+)x)?(\d+)")
 COMMIT = re.compile(r"commit `([0-9a-f]{12,40})`")
+MEASURED = re.compile(r"Measured (\S+ \S+ UTC to \S+ \S+ UTC)")
 
 
 def samples_of(figures, side):
@@ -105,7 +107,8 @@ def write(root):
         if document.exists():
             document.write_text(figures_written(document.read_text(), report))
     summary = directory / "summary.md"
-    summary.write_text(COMMIT.sub(f"commit `{report['commit']}`", summary.read_text()))
+    text = COMMIT.sub(f"commit `{report['commit']}`", summary.read_text())
+    summary.write_text(MEASURED.sub(f"Measured {report['measured']}", text))
 
 
 def faults_of_commit(directory, report):
@@ -123,6 +126,17 @@ def faults_of_commit(directory, report):
         yield f"index.html is not of commit {commit}"
 
 
+def faults_of_origin(directory, report):
+    """A time or a processor in the text that are not the report's."""
+    text = (directory / "summary.md").read_text()
+    for found in MEASURED.findall(text) or ["at no time"]:
+        if found != report["measured"]:
+            yield f"summary.md was measured {found}, the report {report['measured']}"
+    processor = " ".join(report["machine"]["Processor"].replace("(R)", "").split()[:2])
+    if f"- {processor}" not in text:
+        yield f"summary.md has no paragraph that begins with {processor}, the report's processor"
+
+
 def check(root):
     """The faults, and the number of figures."""
     directory = root / EVALUATION
@@ -131,7 +145,7 @@ def check(root):
     documents = [root / name for name in DOCUMENTS if (root / name).exists()]
     faults = [fault for document in documents for fault in faults_of(document, report, sections)]
     figures = sum(len(LINK.findall(document.read_text())) for document in documents)
-    return [*faults, *faults_of_commit(directory, report)], figures
+    return [*faults, *faults_of_commit(directory, report), *faults_of_origin(directory, report)], figures
 
 
 def main():

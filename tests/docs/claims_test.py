@@ -8,6 +8,8 @@ import unittest
 import claims
 
 COMMIT = "a" * 40
+MEASURED = "2030-01-02 03:04 UTC to 2030-01-02 05:06 UTC"
+SUMMARY = f"- Measured {MEASURED}, commit `{COMMIT[:12]}`\n- Acme Fast, 2 cores"
 TITLE = "ours, one host: put heap 8 / theirs: put heap 8"
 
 
@@ -19,10 +21,12 @@ class Claims(unittest.TestCase):
         self.evaluation = self.root / "docs" / "evaluation"
         (self.evaluation / "data").mkdir(parents=True)
         lines = [self.line("ours, one host", [1, 2, 4]), self.line("theirs", [2, 8, 4]), self.line("theirs", [5], segments=16)]
-        (self.evaluation / "data" / "report.json").write_text(json.dumps({"commit": COMMIT, "figures": {"osu": lines}}))
+        report = {"commit": COMMIT, "measured": MEASURED, "machine": {"Processor": "Acme(R) Fast(R) Processor"},
+                  "figures": {"osu": lines}}
+        (self.evaluation / "data" / "report.json").write_text(json.dumps(report))
         (self.evaluation / "index.html").write_text(f'<section id="osu"></section> {COMMIT}')
         self.write_table(COMMIT)
-        self.write("docs/evaluation/summary.md", f"commit `{COMMIT[:12]}`")
+        self.write("docs/evaluation/summary.md", SUMMARY)
 
     @staticmethod
     def line(run, values, segments=1):
@@ -75,17 +79,26 @@ class Claims(unittest.TestCase):
         self.write_table("b" * 40)
         self.assertIn("osu.csv is of commit " + "b" * 40, self.faults()[0])
         self.write_table(COMMIT)
-        self.write("docs/evaluation/summary.md", "commit `bbbbbbbbbbbb`")
+        self.write("docs/evaluation/summary.md", SUMMARY.replace(COMMIT[:12], "bbbbbbbbbbbb"))
         self.assertIn("names the commit bbbbbbbbbbbb", self.faults()[0])
-        self.write("docs/evaluation/summary.md", f"commit `{COMMIT}`")
+        self.write("docs/evaluation/summary.md", SUMMARY)
         self.assertEqual(self.faults(), [])
         (self.evaluation / "index.html").write_text('<section id="osu"></section>')
         self.assertIn("index.html is not of", self.faults()[0])
 
+    def test_a_text_of_another_time_or_machine(self):
+        self.write("docs/evaluation/summary.md", SUMMARY.replace("2030", "2029", 1))
+        self.assertIn("was measured 2029", self.faults()[0])
+        self.write("docs/evaluation/summary.md", SUMMARY.replace("Measured", ""))
+        self.assertIn("at no time", self.faults()[0])
+        self.write("docs/evaluation/summary.md", SUMMARY.replace("- Acme Fast", "- Other Fast, beside an Acme Fast"))
+        self.assertIn("begins with Acme Fast", self.faults()[0])
+
     def test_written_figures_are_those_of_the_report(self):
         link = self.link("0.51").removesuffix(" of theirs")
         self.write("README.md", f"{link} (0.1 to 2.00) for {self.link('9.0', 'theirs: put heap 16x8')}")
-        self.write("docs/evaluation/summary.md", "commit `bbbbbbbbbbbb`")
+        self.write("docs/evaluation/summary.md",
+                   SUMMARY.replace(COMMIT[:12], "bbbbbbbbbbbb").replace("03:04", "03:05"))
         claims.write(self.root)
         self.assertEqual(claims.check(self.root), ([], 2))
         self.assertEqual((self.root / "README.md").read_text(),
