@@ -16,25 +16,14 @@ typedef struct {
     size_t offset; /* in struct mpix_engine_traffic */
 } counter_t;
 
-#define OPERATIONS(path) offsetof(struct mpix_engine_traffic, operations[path])
-#define BYTES(path) offsetof(struct mpix_engine_traffic, bytes[path])
+#define OPERATIONS(name, NAME, number, means) \
+    {"operations_" #name, "Operations by " means, offsetof(struct mpix_engine_traffic, operations[number])},
+#define BYTES(name, NAME, number, means) \
+    {"bytes_" #name, "Bytes moved by " means, offsetof(struct mpix_engine_traffic, bytes[number])},
 
-/* Indices in the order of mpix_engine_path. */
 static const counter_t counters[] = {
-    {"operations_direct", "Operations by load and store; 0 unless osc_mpix_statistics is set", OPERATIONS(0)},
-    {"operations_cross_memory", "Operations by process_vm_readv and process_vm_writev", OPERATIONS(1)},
-    {"operations_network", "Operations by UCX put and get", OPERATIONS(2)},
-    {"operations_ring", "Operations by requests in the shared memory of a process that polls", OPERATIONS(3)},
-    {"operations_message",
-     "Operations by messages, executed by a thread of the target that is in the library, or by its agent",
-     OPERATIONS(4)},
-    {"bytes_direct", "Bytes moved by load and store; 0 unless osc_mpix_statistics is set", BYTES(0)},
-    {"bytes_cross_memory", "Bytes moved by process_vm_readv and process_vm_writev", BYTES(1)},
-    {"bytes_network", "Bytes moved by UCX put and get", BYTES(2)},
-    {"bytes_ring", "Bytes moved by requests in the shared memory of a process that polls", BYTES(3)},
-    {"bytes_message",
-     "Bytes moved by messages, executed by a thread of the target that is in the library, or by its agent",
-     BYTES(4)},
+    MPIX_ENGINE_PATHS(OPERATIONS)
+    MPIX_ENGINE_PATHS(BYTES)
     {"messages_sent", "Requests that this process has sent",
      offsetof(struct mpix_engine_traffic, messages_sent)},
     {"messages_executed", "Requests of other processes that this process has executed",

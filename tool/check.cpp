@@ -11,6 +11,7 @@
 #include <map>
 #include <system_error>
 
+#include "engine/op/statistics.hpp"
 #include "tool/environment.hpp"
 #include "tool/error.hpp"
 #include "tool/run.hpp"
@@ -20,9 +21,6 @@ namespace mpixrma::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// In the order of enum mpix_engine_path.
-constexpr std::array<char const*, 5> paths{"direct", "cross-memory", "network", "ring", "message"};
 
 /// The destructor removes the directory with its files.
 class TemporaryDirectory {
@@ -49,7 +47,7 @@ class TemporaryDirectory {
 struct Report {
   std::uint64_t asked_for = 0;
   std::uint64_t made = 0;
-  std::array<std::uint64_t, paths.size()> operations{};
+  std::array<std::uint64_t, engine::path_count> operations{};
 };
 
 std::map<unsigned, Report> reports_in(fs::path const& directory) {
@@ -90,7 +88,7 @@ bool show(std::map<unsigned, Report> const& reports) {
   }
   std::uint64_t left = 0;
   std::printf("mpix-rma:  rank  windows  taken");
-  for (char const* const path : paths) std::printf("  %12s", path);
+  for (char const* const path : engine::path_names) std::printf("  %12s", path);
   std::printf("\n");
   for (auto const& [rank, report] : reports) {
     std::printf("mpix-rma: %5u  %7llu  %5llu", rank, static_cast<unsigned long long>(report.asked_for),
@@ -102,7 +100,8 @@ bool show(std::map<unsigned, Report> const& reports) {
   }
   if (left != 0)
     std::printf(
-        "mpix-rma: windows were left to other components: osc_mpix_windows, the list osc, the kind of window, "
+        "mpix-rma: windows were left to other components: osc_mpix_windows, the list osc, the kind of "
+        "window, "
         "or a process whose engine did not start\n");
   return left == 0;
 }

@@ -5,16 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The protocols that may execute an operation, one bit each, for mpix_engine_config::paths. Messages
- * serve everything that the other protocols cannot. */
-enum mpix_engine_path {
-  MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
-  MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
-  MPIX_ENGINE_PATH_NETWORK = 4,      /**< UCX put and get with a remote key */
-  MPIX_ENGINE_PATH_RING = 8,         /**< requests in shared memory to a process that polls */
-  MPIX_ENGINE_PATH_MESSAGE = 16,     /**< active message executed by the target's CPU */
-  MPIX_ENGINE_PATH_ALL = 31
-};
+#include "engine/base/paths.h"
 
 /** For mpix_engine_config::batch_bytes: every operation is a message of its own. */
 #define MPIX_ENGINE_NO_BATCHES SIZE_MAX

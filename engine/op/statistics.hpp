@@ -6,12 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/paths.h"
+
 namespace mpixrma::engine {
 
-/// A protocol, which the parameter `path` and the statistics call a path. In the order of enum
-/// mpix_engine_path.
-enum class Path : std::uint8_t { direct, cross_memory, network, ring, message };
-inline constexpr std::size_t path_count = 5;
+/// A protocol, which the parameter `path` and the statistics call a path.
+enum class Path : std::uint8_t {
+#define MPIX_PATH(name, NAME, number, means) name = number,
+  MPIX_ENGINE_PATHS(MPIX_PATH)
+#undef MPIX_PATH
+};
+inline constexpr std::size_t path_count = MPIX_ENGINE_PATH_COUNT;
+
+/// The names of the protocols, by Path.
+inline constexpr std::array<char const*, path_count> path_names{
+#define MPIX_PATH(name, NAME, number, means) #name,
+    MPIX_ENGINE_PATHS(MPIX_PATH)
+#undef MPIX_PATH
+};
 
 /// Traffic between this process and one other process, or all others.
 struct Traffic {

@@ -32,19 +32,17 @@ std::unique_lock<Lockable> lock_with_timeout(Lockable& lock) {
 }
 
 void describe_traffic(Peer& peer, bool counts_direct, BoundedText& text) {
-  static_assert(path_count == 5, "the line below names each of them");
   Traffic const traffic = peer.state().traffic.read();
   bool const shares_memory = peer.state().shares_memory;
-  std::string const direct = counts_direct || !shares_memory
-                                 ? std::to_string(traffic.operations[0]) + " direct"
-                                 : "direct not counted";
-  text.add("  process %s%s%s: %s, %llu cross-memory, %llu network, %llu ring, %llu message operations\n",
-           text.name(peer.process()).c_str(), shares_memory ? ", same host" : ", other host",
-           peer.is_lost() ? ", lost" : "", direct.c_str(),
-           static_cast<unsigned long long>(traffic.operations[1]),
-           static_cast<unsigned long long>(traffic.operations[2]),
-           static_cast<unsigned long long>(traffic.operations[3]),
-           static_cast<unsigned long long>(traffic.operations[4]));
+  text.add("  process %s%s%s: operations", text.name(peer.process()).c_str(),
+           shares_memory ? ", same host" : ", other host", peer.is_lost() ? ", lost" : "");
+  for (std::size_t path = 0; path < path_count; ++path) {
+    bool const counted =
+        Path{static_cast<std::uint8_t>(path)} != Path::direct || counts_direct || !shares_memory;
+    std::string const count = counted ? std::to_string(traffic.operations[path]) : "not counted";
+    text.add("%s %s %s", path == 0 ? "" : ",", path_names[path], count.c_str());
+  }
+  text.add("\n");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "engine/runtime/parameters.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <system_error>
 
 #include "engine/op/kernel/copy_methods.hpp"
+#include "engine/op/statistics.hpp"
 #include "engine/runtime/mpix_engine.h"
 
 namespace {
@@ -17,6 +19,10 @@ constexpr std::uint64_t mib = 1024 * kib;
 constexpr std::uint64_t gib = 1024 * mib;
 constexpr std::uint64_t tib = 1024 * gib;
 
+#define QUOTED_PATH(name, NAME, number, means) "`" #name "`, "
+#define LISTED_PATH(name, NAME, number, means) #name ", "
+#define QUOTED_PATHS MPIX_ENGINE_PATHS(QUOTED_PATH)
+#define LISTED_PATHS MPIX_ENGINE_PATHS(LISTED_PATH)
 #define FIELD(member) offsetof(mpix_engine_config, member)
 
 constexpr auto size_kind = MPIX_ENGINE_PARAMETER_SIZE;
@@ -26,7 +32,7 @@ constexpr auto words_kind = MPIX_ENGINE_PARAMETER_WORDS;
 
 constexpr mpix_engine_parameter table[] = {
     {"path", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
-     "Protocols that operations may use: a list of `direct`, `cross_memory`, `network`, `ring`, `message`, "
+     "Protocols that operations may use: a list of " QUOTED_PATHS
      "or `auto` for all. Messages serve what the others cannot, whether listed or not. "
      "Without `direct`, `cross_memory` and `ring`, processes of the same host are treated like those of "
      "another host."},
@@ -160,16 +166,6 @@ int refuse_value(mpix_engine_parameter const& parameter, char const* value, char
                 static_cast<unsigned long long>(parameter.maximum), or_zero ? ", or 0" : "");
 }
 
-struct PathName {
-  std::string_view name;
-  unsigned bit;
-};
-constexpr PathName path_names[] = {
-    {"direct", MPIX_ENGINE_PATH_DIRECT},   {"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY},
-    {"network", MPIX_ENGINE_PATH_NETWORK}, {"ring", MPIX_ENGINE_PATH_RING},
-    {"message", MPIX_ENGINE_PATH_MESSAGE},
-};
-
 struct FormerName {
   std::string_view former;
   std::string_view name;
@@ -180,9 +176,8 @@ constexpr FormerName former_paths[] = {{"rdma", "network"}, {"agent", "ring,mess
 
 /// Returns 0 if the word names no protocol.
 unsigned path_of(std::string_view word) noexcept {
-  for (PathName const& path : path_names)
-    if (path.name == word) return path.bit;
-  return 0;
+  auto const found = std::ranges::find(mpixrma::engine::path_names, word);
+  return found == mpixrma::engine::path_names.end() ? 0 : 1U << (found - mpixrma::engine::path_names.begin());
 }
 
 /// Returns the protocols of a former name, whose new names are written to `why`; 0 if the word is no former
@@ -214,8 +209,7 @@ int set_paths(mpix_engine_config& config, std::string_view text, char* why, std:
     unsigned const path = path_of(word);
     unsigned const before = path == 0 ? former_path_of(word, why, bytes) : 0;
     if ((path | before) == 0)
-      return refuse(why, bytes,
-                    "path has \"%.*s\", which is none of direct, cross_memory, network, ring, message, auto",
+      return refuse(why, bytes, "path has \"%.*s\", which is none of " LISTED_PATHS "auto",
                     static_cast<int>(word.size()), word.data());
     paths |= path;
     former |= before;

@@ -26,9 +26,6 @@ std::string destination() {
   return word == "0" ? "" : word;
 }
 
-constexpr std::array path_names{"direct", "cross_memory", "network", "ring", "message"};
-static_assert(path_names.size() == engine::path_count);
-
 template <typename... Values>
 void add_line(std::string& table, char const* format, Values... values) {
   char line[160];
@@ -43,7 +40,7 @@ constexpr char const* entry = "[%d] %7s  %-12s  %14llu  %18llu\n";
 void add_rank(std::string& table, int self, std::string const& rank, engine::Traffic const& traffic) {
   for (std::size_t path = 0; path < engine::path_count; ++path) {
     if (traffic.operations[path] == 0) continue;
-    add_line(table, entry, self, rank.c_str(), path_names[path],
+    add_line(table, entry, self, rank.c_str(), engine::path_names[path],
              static_cast<unsigned long long>(traffic.operations[path]),
              static_cast<unsigned long long>(traffic.bytes[path]));
   }

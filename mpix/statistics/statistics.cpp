@@ -18,12 +18,9 @@ namespace mpixrma {
 
 namespace {
 
-static_assert(MPIX_RMA_PROTOCOL_DIRECT - 1 == static_cast<int>(engine::Path::direct) &&
-              MPIX_RMA_PROTOCOL_CROSS_MEMORY - 1 == static_cast<int>(engine::Path::cross_memory) &&
-              MPIX_RMA_PROTOCOL_NETWORK - 1 == static_cast<int>(engine::Path::network) &&
-              MPIX_RMA_PROTOCOL_RING - 1 == static_cast<int>(engine::Path::ring) &&
-              MPIX_RMA_PROTOCOL_MESSAGE - 1 == static_cast<int>(engine::Path::message) &&
-              MPIX_RMA_PROTOCOL_MESSAGE == engine::path_count);
+#define MPIX_PATH(name, NAME, number, means) static_assert(MPIX_RMA_PROTOCOL_##NAME == (number) + 1);
+MPIX_ENGINE_PATHS(MPIX_PATH)
+#undef MPIX_PATH
 
 bool is_protocol(MPIX_RMA_Protocol protocol) {
   return protocol >= MPIX_RMA_PROTOCOL_ALL && static_cast<std::size_t>(protocol) <= engine::path_count;

@@ -7,13 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { protocols = 5, variables = 2 * protocols + 2, transfers = 12 };
+#include "engine/base/paths.h"
 
-static const char* const names[variables] = {
-    "osc_mpix_operations_direct",  "osc_mpix_operations_cross_memory", "osc_mpix_operations_network",
-    "osc_mpix_operations_ring",    "osc_mpix_operations_message",      "osc_mpix_bytes_direct",
-    "osc_mpix_bytes_cross_memory", "osc_mpix_bytes_network",           "osc_mpix_bytes_ring",
-    "osc_mpix_bytes_message",      "osc_mpix_messages_sent",           "osc_mpix_messages_executed"};
+#define OPERATIONS_NAME(name, NAME, number, means) "osc_mpix_operations_" #name,
+#define BYTES_NAME(name, NAME, number, means) "osc_mpix_bytes_" #name,
+
+enum { protocols = MPIX_ENGINE_PATH_COUNT, variables = 2 * protocols + 2, transfers = 12 };
+
+#define OPERATIONS_NAMES MPIX_ENGINE_PATHS(OPERATIONS_NAME)
+#define BYTES_NAMES MPIX_ENGINE_PATHS(BYTES_NAME)
+static const char* const names[variables] = {OPERATIONS_NAMES BYTES_NAMES "osc_mpix_messages_sent",
+                                             "osc_mpix_messages_executed"};
 
 static void expect(unsigned long long got, unsigned long long expected, const char* what) {
   if (got != expected) {

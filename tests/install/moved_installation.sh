@@ -196,7 +196,7 @@ done
 grep -q 'lock 0: process 1, owner 1 waits for it, exclusive' "$dir/log" || { cat "$dir/log"; fail "ps shows nobody who waits"; }
 grep -Eq "lock 0: held by (pid $holder|process 0)," "$dir/log" || { cat "$dir/log"; fail "ps shows no holder"; }
 expect 'to process 0: request of lock 0 by owner 1 (exclusive)' mpix-rma ps "$waiter"
-expect 'process 0, same host: direct not counted, 0 cross-memory' mpix-rma ps "$waiter"
+expect 'process 0, same host: operations direct not counted, cross_memory 0' mpix-rma ps "$waiter"
 kill -STOP "$waiter"
 until grep -q '^State:.*T' "/proc/$waiter/status"; do sleep 0.1; done
 ! mpix-rma ps "$waiter" > "$dir/log" 2>&1 || { cat "$dir/log"; fail "a stopped process answers"; }

@@ -119,19 +119,17 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
 
 /// Prints how many operations of all ranks took which path; returns false if `path` took less than a tenth.
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
-  using mpixrma::engine::Path;
+  using mpixrma::engine::path_count;
+  using mpixrma::engine::path_names;
   auto const taken = mpixrma::hosted_engine()->traffic.statistics().traffic;
-  std::uint64_t counts[] = {taken.operations_by(Path::cross_memory), taken.operations_by(Path::network),
-                            taken.operations_by(Path::ring), taken.operations_by(Path::message)};
-  constexpr int count = 4;
-  char const* const names[count] = {"cross_memory", "network", "ring", "message"};
-  MPI_Allreduce(MPI_IN_PLACE, counts, count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  auto counts = taken.operations;
+  MPI_Allreduce(MPI_IN_PLACE, counts.data(), path_count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   bool found = path.empty();
-  for (int i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < path_count; ++i) {
     if (rank == 0)
-      std::printf("%s %llu%s", names[i], static_cast<unsigned long long>(counts[i]),
-                  i == count - 1 ? "\n" : ", ");
-    found = found || (path == names[i] && counts[i] >= operations / 10);
+      std::printf("%s %llu%s", path_names[i], static_cast<unsigned long long>(counts[i]),
+                  i == path_count - 1 ? "\n" : ", ");
+    found = found || (path == path_names[i] && counts[i] >= operations / 10);
   }
   if (!found && rank == 0) std::fprintf(stderr, "too few operations took the path %s\n", path.c_str());
   return found;

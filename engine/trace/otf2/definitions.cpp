@@ -9,8 +9,6 @@ namespace mpixrma::engine {
 namespace {
 
 // Without an explicit size, so that the assertion detects a missing name.
-constexpr char const* protocol_names[] = {"direct", "cross_memory", "network", "ring", "message"};
-static_assert(std::size(protocol_names) == path_count);
 constexpr char const* op_names[] = {"put",
                                     "get",
                                     "accumulate",
@@ -26,7 +24,7 @@ static_assert(std::size(op_names) == traced_op_count);
 class Definitions {
  public:
   explicit Definitions(OTF2_GlobalDefWriter* writer) : writer_(writer) {
-    for (char const* const protocol : protocol_names) string(protocol);  // see protocol_string()
+    for (char const* const protocol : path_names) string(protocol);  // see protocol_string()
     none_ = string("");
   }
 
