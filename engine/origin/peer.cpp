@@ -25,7 +25,7 @@ SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
 
 // Together with its address, its entries in the engine's tables and the state of its rank in a communicator,
 // a peer on another host takes less than 1 KiB.
-static_assert(sizeof(Peer) + sizeof(PeerState) <= 440);
+static_assert(sizeof(Peer) + sizeof(PeerState) <= 448);
 
 std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {
   if (!state->shares_memory) return std::make_unique<Peer>(process, std::move(state));

@@ -15,11 +15,12 @@
 #include "engine/net/session.hpp"
 #include "engine/op/late_error.hpp"
 #include "engine/op/statistics.hpp"
-#include "engine/origin/network_state.hpp"
+#include "engine/origin/network_keys.hpp"
 #include "engine/origin/outstanding.hpp"
 #include "engine/origin/recent_accesses.hpp"
 #include "engine/origin/remote_segments.hpp"
 #include "engine/origin/stream_parts.hpp"
+#include "engine/origin/unordered_transfers.hpp"
 
 namespace mpixrma::engine {
 
@@ -109,19 +110,27 @@ struct PeerState {
   MessageStream messages;
   TrafficCounters traffic;
 
-  /// Operations of the network protocol in flight; an empty object for a peer that never used it.
-  NetworkState const& network() const noexcept {
-    return network_ != nullptr ? *network_ : NetworkState::none();
+  /// Transfers without a position in the stream of messages; an empty object if there never were any.
+  UnorderedTransfers const& transfers() const noexcept {
+    return transfers_ != nullptr ? *transfers_ : UnorderedTransfers::none();
   }
-  /// Returns nullptr for a peer that never used the network protocol.
-  NetworkState* network_if_any() noexcept { return network_.get(); }
-  NetworkState& make_network() {
-    if (network_ == nullptr) network_ = std::make_unique<NetworkState>();
-    return *network_;
+  /// Returns nullptr if there never were any.
+  UnorderedTransfers* transfers_if_any() noexcept { return transfers_.get(); }
+  UnorderedTransfers& make_transfers() {
+    if (transfers_ == nullptr) transfers_ = std::make_unique<UnorderedTransfers>();
+    return *transfers_;
+  }
+
+  /// Keys of the network protocol; nullptr for a peer that was never asked for one.
+  NetworkKeys* keys_if_any() const noexcept { return keys_.get(); }
+  NetworkKeys& make_keys() {
+    if (keys_ == nullptr) keys_ = std::make_unique<NetworkKeys>();
+    return *keys_;
   }
 
  private:
-  std::unique_ptr<NetworkState> network_;
+  std::unique_ptr<UnorderedTransfers> transfers_;
+  std::unique_ptr<NetworkKeys> keys_;
 };
 
 }  // namespace mpixrma::engine

@@ -56,11 +56,10 @@ class RecentAccesses {
   std::uint64_t newest_evicted_ = 0;  ///< the newest operation that is no longer in `entries_`
 };
 
-/// The newest earlier operations that an operation must follow, by the two protocols whose operations may be
-/// outstanding when issue() returns. 0: none.
+/// The newest earlier operations that an operation must follow. 0: none.
 struct Predecessors {
-  std::uint64_t message = 0;  ///< position in the stream
-  std::uint64_t network = 0;  ///< number of the operation
+  std::uint64_t message = 0;   ///< position in the stream
+  std::uint64_t transfer = 0;  ///< number of the transfer without a position (UnorderedTransfers)
 };
 
 }  // namespace mpixrma::engine

@@ -70,17 +70,16 @@ void TrackedOperations::describe_lock_requests(BoundedText& text) const {
 
 void describe_outstanding(Peer& peer, BoundedText& text) {
   MessageStream const& stream = peer.state().messages;
-  NetworkState const& network = peer.state().network();
+  std::size_t const transfers = peer.state().transfers().pending.size();
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   std::uint64_t const newest = peer.newest();
-  if (peer.is_lost() ||
-      (executed >= newest && network.pending.empty() && stream.unfinished.front() == nullptr))
+  if (peer.is_lost() || (executed >= newest && transfers == 0 && stream.unfinished.front() == nullptr))
     return;
   text.add(
-      "  to process %s: messages %llu to %llu are not acknowledged, the last one sent is %llu; %zu network "
-      "operations\n",
+      "  to process %s: messages %llu to %llu are not acknowledged, the last one sent is %llu; %zu "
+      "operations by other protocols\n",
       text.name(peer.process()).c_str(), static_cast<Long>(executed + 1), static_cast<Long>(newest),
-      static_cast<Long>(stream.newest_sent), network.pending.size());
+      static_cast<Long>(stream.newest_sent), transfers);
   if (stream.broken) text.add("    the connection is lost\n");
   if (stream.may_wait_for_lock())
     text.add("    what follows message %llu waits for a lock\n", static_cast<Long>(stream.fence));

@@ -50,9 +50,9 @@ bool MessageProtocol::remove_peer(Peer& peer) {
   progress_due();
   PeerState& state = peer.state();
   if (!state.messages.broken || state.messages.unfinished.front() != nullptr) return false;
-  if (!state.network().pending.empty() || state.network().flushing) return false;
+  if (!state.transfers().pending.empty() || state.transfers().flushing) return false;
   if (tracked.has_detached(peer)) return false;
-  NetworkProtocol::forget_all(peer);
+  NetworkProtocol::forget_keys(peer);
   streams.remove_peer(peer);
   revocations.forget(peer);
   sessions.remove_peer(peer);
@@ -98,7 +98,9 @@ bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
       stream.executed.load(std::memory_order_relaxed) >= stream.delayed.newest_undelayed(peer->newest()) &&
       !stream.may_wait_for_lock();
   bool const sent = stream.unfinished.front() == nullptr && !stream.has_open_batch();
-  return sent && acknowledged && !revocations.concern(*peer) && peer->state().network().is_idle();
+  NetworkKeys const* const keys = peer->state().keys_if_any();
+  bool const keys_in_use = revocations.concern(*peer) || (keys != nullptr && !keys->revoked.empty());
+  return sent && acknowledged && !keys_in_use && peer->state().transfers().are_idle();
 }
 
 std::uint64_t MessageProtocol::last_use(std::uint64_t process) const noexcept {
@@ -113,7 +115,7 @@ void MessageProtocol::suspend(std::uint64_t process) noexcept {
 void MessageProtocol::forget_connection(std::uint64_t process) noexcept {
   Peer* const peer = sessions.peer_of(process);
   if (peer == nullptr) return;
-  NetworkProtocol::forget_all(*peer);
+  NetworkProtocol::forget_keys(*peer);
   peer->state().messages.endpoint = nullptr;
   revocations.forget(*peer);
 }

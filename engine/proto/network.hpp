@@ -12,7 +12,7 @@
 #include "engine/net/ucx_context.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/op/operation.hpp"
-#include "engine/origin/network_state.hpp"
+#include "engine/origin/network_keys.hpp"
 #include "engine/origin/peer.hpp"
 
 namespace mpixrma::engine {
@@ -40,17 +40,13 @@ class NetworkProtocol {
   /// operation uses. Returns true once no operation in flight uses it and its key is destroyed; must be
   /// called again until then.
   static bool revoke(Peer& peer, std::uint64_t number, RemoteAddress base);
-  /// Fails the operations to an unreachable peer. The keys are kept while UCX has not completed some of these
-  /// operations. UCX never completes those to a peer on this host.
-  static void lose(Peer& peer);
+  /// Revokes the keys of an unreachable peer after lose_transfers(). They are kept while UCX has not ended
+  /// some of the transfers.
+  static void lose_keys(Peer& peer);
   /// Destroys all keys, even if in use. Must be called before the peer's endpoint is closed.
-  static void forget_all(Peer& peer) noexcept;
+  static void forget_keys(Peer& peer) noexcept;
 
-  static Issued issue(Peer& peer, RmaOp const& transfer, RemoteKey& key);
-
-  /// Whether every operation up to `number` has ended, or the connection is lost. Starts a flush if puts up
-  /// to `number` need one.
-  static bool has_completed(Peer& peer, std::uint64_t number);
+  static Issued issue(Peer& peer, RmaOp const& operation, RemoteKey& key);
 };
 
 }  // namespace mpixrma::engine

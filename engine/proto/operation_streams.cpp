@@ -267,7 +267,7 @@ void OperationStreams::query_key(Peer& peer, KeyQuery const& query) {
   // Queued behind the lock, the query would delay answers to the peer.
   bool const at_once = stream.unsent == nullptr && stream.may_send();
   if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.ensure_session(peer))) return;
-  NetworkState& state = peer.state().make_network();
+  NetworkKeys& state = peer.state().make_keys();
   state.last_query = query;
   // Before sending, because a process answers itself within the send.
   state.pending_query_id = queue_query(peer, query).operation_id;

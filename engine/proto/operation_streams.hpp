@@ -12,7 +12,7 @@
 #include "engine/op/operation.hpp"
 #include "engine/op/run_operation.hpp"
 #include "engine/origin/fragment.hpp"
-#include "engine/origin/network_state.hpp"
+#include "engine/origin/network_keys.hpp"
 #include "engine/origin/outstanding.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/proto/origin_sessions.hpp"

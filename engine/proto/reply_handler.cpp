@@ -67,8 +67,7 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
   }
-  if (NetworkState* const network = peer.state().network_if_any())
-    network->see_version(header.segments_version);
+  if (NetworkKeys* const keys = peer.state().keys_if_any()) keys->see_version(header.segments_version);
   switch (header.kind) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:

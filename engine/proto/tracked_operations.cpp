@@ -87,12 +87,12 @@ void TrackedOperations::finish(Outstanding& entry) noexcept {
   if (entry.reported || must_await_failures(entry)) return report_once(entry);
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
-    NetworkState* const network = peer.state().network_if_any();
-    if (network == nullptr || network->pending_query_id != entry.operation_id) {
+    NetworkKeys* const keys = peer.state().keys_if_any();
+    if (keys == nullptr || keys->pending_query_id != entry.operation_id) {
       entry.live = false;  // the caller reads the answer and releases it
       return;
     }
-    network->pending_query_id = 0;
+    keys->pending_query_id = 0;
     return pool_.release(entry);
   }
   Completion* const completion = entry.operation.completion;

@@ -6,6 +6,7 @@
 #include "engine/base/liveness.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
+#include "engine/proto/unordered_transfers.hpp"
 
 namespace mpixrma::engine {
 
@@ -26,8 +27,10 @@ void Channel::handle(Connections::Loss const& loss) {
   Peer* const known = message_protocol.sessions.peer_of(loss.process);
   bool const is_new = known != nullptr ? !known->state().messages.broken : loss.awaits_replies;
   Peer* const peer = message_protocol.lose(loss);
-  // Remote keys must be destroyed before their endpoint.
-  if (peer != nullptr) NetworkProtocol::lose(*peer);
+  if (peer != nullptr) {
+    lose_transfers(*peer);
+    NetworkProtocol::lose_keys(*peer);  // before the endpoint is closed
+  }
   executor.forget(loss.process);
   connections.close(loss.process);
   if (peer != nullptr && peer->state().shares_memory) release_memory_of(*peer);

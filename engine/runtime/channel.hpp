@@ -18,7 +18,7 @@
 #include "engine/net/connections.hpp"
 #include "engine/net/transport.hpp"
 #include "engine/origin/lost_memory.hpp"
-#include "engine/origin/network_state.hpp"
+#include "engine/origin/unordered_transfers.hpp"
 #include "engine/proto/message.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/sync/lock_table.hpp"
@@ -131,8 +131,8 @@ class Channel final : public MessageHandler {
     if (++appended_ % operations == 0) progress_after_batching();
   }
 
-  /// Called by a thread that has issued a UCX put or get.
-  void progress_network() {
+  /// Called by a thread that has issued an unordered transfer.
+  void progress_transfers() {
     if (unannounced_transfers.count == 0) return;
     (void)progress();
     wake_agent_if_needed();

@@ -182,10 +182,10 @@ Issued Dispatch::issue_in_stream() {
   // Before the channel's lock, because a thread that waits for stripes must let messages through.
   UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, original_);
   std::unique_lock held(channel().lock);
-  // UCX puts and gets have no position in the stream of messages: they must end before their successors
+  // Unordered transfers have no position in the stream of messages: they must end before their successors
   // start.
   Stream stream{held, predecessors(), origin};
-  wait_for_network(peer_, stream.before.network, held);
+  wait_for_transfers(peer_, stream.before.transfer, held);
   stream_ = &stream;
   Issued const issued = *try_protocols(Stage::in_stream);  // a message is always possible
   stream_ = nullptr;

@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 /// Whether accesses are recorded: only if an operation can overtake messages.
 bool Dispatch::tracks_accesses() const noexcept {
   return has(original_.flags, OpFlags::overlap_ordered) &&
-         (peer_state().shares_memory || state_.network_usable);
+         (peer_state().shares_memory || state_.has_unordered_protocol());
 }
 
 /// Waits for the messages that an operation by a protocol of Stage::at_once would overtake.
@@ -25,20 +25,21 @@ void Dispatch::wait_for_overlapping() {
     engine_.waits.until(peer_, [&] { return engine_.order.executed_or_request_ack(peer_, last); });
 }
 
-/// Returns the messages, and the UCX puts and gets, that the operation must follow. Under the channel's lock.
+/// Returns the messages, and the unordered transfers, that the operation must follow. Under the channel's
+/// lock.
 Predecessors Dispatch::predecessors() const {
   MessageStream& stream = peer_state().messages;
-  NetworkState const& network = peer_state().network();
-  Predecessors before{stream.fence, network.fence};
+  UnorderedTransfers const& transfers = peer_state().transfers();
+  Predecessors before{stream.fence, transfers.fence};
   if (has(original_.flags, OpFlags::ordered)) {
     before.message = std::max(before.message, stream.ordered);
-    before.network = std::max(before.network, network.newest_ordered);
+    before.transfer = std::max(before.transfer, transfers.newest_ordered);
   }
   if (tracks_accesses()) {
     TargetAccess const access = access_of(original_);
     if (stream.accesses == nullptr) stream.accesses = std::make_unique<RecentAccesses>();
     before.message = std::max(before.message, stream.accesses->newest_conflict(access));
-    before.network = std::max(before.network, network.accesses.newest_conflict(access));
+    before.transfer = std::max(before.transfer, transfers.accesses.newest_conflict(access));
   }
   return before;
 }
@@ -46,12 +47,9 @@ Predecessors Dispatch::predecessors() const {
 void Dispatch::track_access(Path path, Issued const& issued) const noexcept {
   if (failed(issued.status) || !tracks_accesses()) return;
   TargetAccess const access = access_of(original_);
-  if (path == Path::network) {
-    NetworkState& network = *peer_state().network_if_any();
-    network.accesses.note(access, network.issued);
-  } else {
-    peer_state().messages.accesses->note(access, issued.sequence);
-  }
+  if (path == Path::message) return peer_state().messages.accesses->note(access, issued.sequence);
+  UnorderedTransfers& transfers = *peer_state().transfers_if_any();
+  transfers.accesses.note(access, transfers.issued);
 }
 
 }  // namespace mpixrma::engine

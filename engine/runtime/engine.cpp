@@ -29,7 +29,7 @@ Engine::~Engine() {
   state_->channels.stop();
   state_->registrations.stop();
   std::lock_guard const held(state_->channels);
-  state_->peers.for_each([](Peer& peer) { NetworkProtocol::forget_all(peer); });
+  state_->peers.for_each([](Peer& peer) { NetworkProtocol::forget_keys(peer); });
   state_->channels.close();
 }
 

@@ -59,7 +59,7 @@ std::optional<Issued> network::issue(Dispatch& dispatch) {
       is_exposed ? issue_at_exposure(dispatch) : issue_at_address(dispatch, dispatch.original());
   if (!issued) return std::nullopt;
   dispatch.track_access(Path::network, *issued);
-  dispatch.channel().progress_network();
+  dispatch.channel().progress_transfers();
   return issued;
 }
 

@@ -98,8 +98,8 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
 
 std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest const& request,
                                                      std::uint32_t context, LockSend send) {
-  bool const may_overtake =
-      peer.state().shares_memory || state_.network_usable || peer.process() == state_.bootstrap.process;
+  bool const may_overtake = peer.state().shares_memory || state_.has_unordered_protocol() ||
+                            peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
   finish_pending();
   if (peer.is_lost()) return Issued::ended(Status::unreachable);
@@ -186,8 +186,8 @@ Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, w
   (void)wait_for_stream_lock(peer, {}, OpFlags::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
-  // UCX puts and gets have no position in the stream of messages: they must end before the release.
-  wait_for_network(peer, peer.state().network().issued, held);
+  // Unordered transfers have no position in the stream of messages: they must end before the release.
+  wait_for_transfers(peer, peer.state().transfers().issued, held);
   Issued const issued = channel.message_protocol.lock_requests.release(peer, lock, owner, kind, context);
   channel.progress();
   channel.wake_agent_if_needed();

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 bool EngineOrder::is_complete(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
   return peer.state().messages.is_executed(std::min(sequence, peer.newest())) &&
-         NetworkProtocol::has_completed(peer, peer.state().network().issued);
+         have_ended(peer, peer.state().transfers().issued);
 }
 
 void EngineOrder::fence(std::span<PeerSequence const> earlier) noexcept try {

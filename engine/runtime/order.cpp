@@ -14,7 +14,7 @@ Watches::Operations send_up_to(Peer& peer, std::uint64_t sequence) {
   Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, false, 0, nullptr};
   std::lock_guard const held(channel_of(peer).lock);
   channel_of(peer).message_protocol.sender.send_batch(peer);
-  issued.network = peer.state().network().issued;
+  issued.transfer = peer.state().transfers().issued;
   return issued;
 }
 
@@ -63,29 +63,30 @@ void EngineOrder::complete(Peer& peer, std::uint64_t sequence) {
     waits_.until(peer, [&] { return executed_or_request_ack(peer, last); });
     {
       std::unique_lock held(channel_of(peer).lock);
-      wait_for_network(peer, peer.state().network().issued, held);
+      wait_for_transfers(peer, peer.state().transfers().issued, held);
     }
     waits_.end_trace(peer, began, last);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-bool EngineOrder::is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network) {
+bool EngineOrder::is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t transfer) {
   std::lock_guard const held(channel_of(peer).lock);
-  return peer.state().messages.is_complete_locally(sequence) && peer.state().network().released(network);
+  return peer.state().messages.is_complete_locally(sequence) &&
+         peer.state().transfers().are_released(transfer);
 }
 
 void EngineOrder::complete_local(Peer& peer, std::uint64_t sequence) {
   // Stores, loads and the kernel's copies are done when their call returns.
   if (sequence == 0) return;
   std::uint64_t const last = std::min(sequence, peer.newest());
-  std::uint64_t network = 0;
+  std::uint64_t transfer = 0;
   {
     std::lock_guard const held(channel_of(peer).lock);
     channel_of(peer).message_protocol.sender.send_batch(peer);
-    network = peer.state().network().issued;
+    transfer = peer.state().transfers().issued;
   }
-  waits_.until(peer, [&] { return is_complete_locally(peer, last, network); });
+  waits_.until(peer, [&] { return is_complete_locally(peer, last, transfer); });
 }
 
 void EngineOrder::watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion,
@@ -110,7 +111,7 @@ bool EngineOrder::test(Peer& peer, std::uint64_t sequence) {
   bool const finished =
       channel.message_protocol.streams.executed_or_request_ack(peer, std::min(sequence, peer.newest()));
   channel.answer_itself();
-  return finished && NetworkProtocol::has_completed(peer, peer.state().network().issued);
+  return finished && have_ended(peer, peer.state().transfers().issued);
 }
 
 void EngineOrder::fence(Peer& peer, std::uint64_t sequence, OpenBatch batch) noexcept {
@@ -119,7 +120,8 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence, OpenBatch batch) noe
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sequence == 0) return;
   std::lock_guard const held(channel_of(peer).lock);
-  if (NetworkState* const network = peer.state().network_if_any()) network->fence = network->issued;
+  if (UnorderedTransfers* const transfers = peer.state().transfers_if_any())
+    transfers->fence = transfers->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (peer.state().messages.is_executed(last)) return;
   MessageStream& stream = peer.state().messages;

@@ -21,6 +21,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
 #include "engine/proto/registrations.hpp"
+#include "engine/proto/unordered_transfers.hpp"
 #include "engine/runtime/channels.hpp"
 #include "engine/runtime/copy_decisions.hpp"
 #include "engine/runtime/inspection.hpp"
@@ -57,6 +58,10 @@ struct EngineState {
   bool may_use(mpix_engine_path path) const noexcept {
     return (config.paths & static_cast<unsigned>(path)) != 0;
   }
+
+  /// Whether a protocol other than messages may issue operations to processes of other hosts: they are
+  /// UnorderedTransfers, which messages and locks may overtake.
+  bool has_unordered_protocol() const noexcept { return network_usable; }
 
   /// Opens everything, starts the agents and publishes the address. Called once.
   Status start();
@@ -124,10 +129,10 @@ struct EngineState {
 
 inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }
 
-/// Waits until every operation by UCX put and get up to `number` has ended. `held`: the lock of the peer's
-/// channel, released and reacquired meanwhile.
-inline void wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
-  channel_of(peer).progress_until(held, [&] { return NetworkProtocol::has_completed(peer, number); });
+/// Waits until every unordered transfer up to `number` has ended. `held`: the lock of the peer's channel,
+/// released and reacquired meanwhile.
+inline void wait_for_transfers(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
+  channel_of(peer).progress_until(held, [&] { return have_ended(peer, number); });
 }
 
 }  // namespace mpixrma::engine

@@ -22,11 +22,11 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
   Channel& channel = channel_of(peer);
   if (operations.local)
     return peer.state().messages.is_complete_locally(operations.sequence) &&
-           peer.state().network().released(operations.network);
+           peer.state().transfers().are_released(operations.transfer);
   try {
     bool const finished = channel.message_protocol.streams.executed_or_request_ack(peer, operations.sequence);
     channel.answer_itself();
-    if (!finished || !NetworkProtocol::has_completed(peer, operations.network)) return false;
+    if (!finished || !have_ended(peer, operations.transfer)) return false;
     LateError const first = peer.state().messages.errors.take(operations.context).first;
     if (operations.error != nullptr) *operations.error = first;
     *failure = first.status;

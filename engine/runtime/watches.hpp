@@ -21,7 +21,7 @@ class Watches {
   struct Operations {
     Peer* peer;
     std::uint64_t sequence;  ///< sequence of the newest message
-    std::uint64_t network;   ///< number of the newest operation by UCX put and get
+    std::uint64_t transfer;  ///< number of the newest unordered transfer
     bool local;              ///< only the buffers must be reusable
     std::uint32_t context;   ///< context whose failure is reported
     LateError* error;        ///< if not null, receives that failure before the completion is called

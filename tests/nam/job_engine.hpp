@@ -61,8 +61,8 @@ class JobEngine {
 
   /// Returns the number of the key of the peer's only segment; 0 if there is none.
   std::uint64_t key_number() const {
-    auto const& keys = engine::peer_of(peer_).state().network().keys;
-    return keys.empty() ? 0 : keys.begin()->second.number;
+    auto const* const known = engine::peer_of(peer_).state().keys_if_any();
+    return known == nullptr || known->keys.empty() ? 0 : known->keys.begin()->second.number;
   }
 
   // Each returns the engine's status of the completed operation.

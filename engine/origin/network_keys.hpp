@@ -1,5 +1,4 @@
-/// The UCX put and get operations in flight to one peer, and their remote keys.
-/// Under the channel's lock.
+/// The remote keys by which UCX puts and gets access the memory of one peer. Under the channel's lock.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -11,7 +10,6 @@
 
 #include "engine/op/exposure.hpp"
 #include "engine/op/operation.hpp"
-#include "engine/origin/recent_accesses.hpp"
 
 namespace mpixrma::engine {
 
@@ -65,17 +63,8 @@ class Gaps {
   std::uint32_t version_ = 0;
 };
 
-struct NetworkOperation;
-
-/// Unfinished UCX put and get operations to processes of this host. Over shared memory UCX may complete
-/// them only when polled. One counter per channel, under its lock.
-struct UnannouncedTransfers {
-  std::size_t count = 0;
-};
-
-/// Operations are numbered from 1 in issue order. A get has ended when UCX completes it; a put has ended when
-/// UCX has released its buffer and a flush that was started later has ended.
-struct NetworkState {
+/// Operations that use a key are UnorderedTransfers, whose numbers stand in `newest_use`.
+struct NetworkKeys {
   std::map<RemoteAddress, RemoteKey> keys;  ///< by base of the segment; segments do not overlap
   std::map<ExposureId, RemoteExposure> exposures;
   /// Revoked keys and exposures by number, until no operation uses them. For an exposure, `key` is null.
@@ -83,20 +72,6 @@ struct NetworkState {
   Gaps gaps;
   std::uint64_t pending_query_id = 0;  ///< operation id of the unanswered query for a key; 0: none
   std::optional<KeyQuery> last_query;  ///< the newest query; not repeated until the version changes
-  std::uint64_t issued = 0;            ///< the newest operation
-  std::uint64_t newest_put = 0;        ///< the newest put
-  std::uint64_t newest_ordered = 0;    ///< the newest operation with OpFlags::ordered
-  RecentAccesses accesses;             ///< operations with OpFlags::overlap_ordered
-  std::uint64_t flushed = 0;           ///< puts up to here are in the target's memory
-  std::uint64_t fence = 0;             ///< operations up to here must end before any later one may start
-  bool flushing = false;               ///< a flush of the endpoint is in progress
-  std::uint64_t flush_covers = 0;      ///< puts up to here are covered by that flush
-  std::map<std::uint64_t, NetworkOperation*> pending;         ///< operations that UCX has not completed
-  std::map<std::uint64_t, NetworkOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
-  std::map<std::uint32_t, std::uint64_t> unflushed;           ///< by context: its newest unflushed put
-
-  /// The state of a peer to which no operation was ever issued.
-  static NetworkState const& none() noexcept;
 
   /// Handles the version in a reply of the peer. A new version means that there may be new keys.
   void see_version(std::uint32_t version) {
@@ -104,20 +79,6 @@ struct NetworkState {
     std::erase_if(exposures, [](auto const& known) { return !known.second.usable; });
     last_query.reset();
   }
-
-  /// Whether no operation or flush is in flight, no put needs a flush, and no revoked key is left.
-  bool is_idle() const noexcept { return !flushing && revoked.empty() && has_completed(issued); }
-
-  /// Whether puts up to `number` may need a flush.
-  bool needs_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
-
-  /// Whether UCX has released the buffers of every operation up to `number`.
-  bool released(std::uint64_t number) const noexcept {
-    return pending.empty() || pending.begin()->first > number;
-  }
-
-  /// Whether every operation up to `number` has ended.
-  bool has_completed(std::uint64_t number) const noexcept { return released(number) && !needs_flush(number); }
 };
 
 }  // namespace mpixrma::engine

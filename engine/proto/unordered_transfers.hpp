@@ -1,0 +1,40 @@
+/// The life of a transfer that has no position in the stream of messages
+/// (engine/origin/unordered_transfers.hpp). A protocol begins a transfer, posts its parts, ends the
+/// beginning, and reports the end of each part. All else, from completion to the loss of the peer, is the
+/// same for every protocol. Under the channel's lock throughout.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/op/operation.hpp"
+#include "engine/origin/peer.hpp"
+#include "engine/origin/unordered_transfers.hpp"
+
+namespace mpixrma::engine {
+
+/// Begins a transfer to a peer that does not share memory with this process. `start_flush`: as in
+/// UnorderedTransfers; nullptr if a put of the protocol is in the target's memory when its parts have ended.
+/// At most one protocol may need flushes. Lack of memory throws before anything has changed.
+UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, void (*start_flush)(Peer& peer));
+
+/// Enters a part that the protocol has posted, and that end_part() will end.
+inline void add_part(UnorderedTransfer& transfer) noexcept { ++transfer.parts; }
+
+/// Ends the issue of a transfer: all its parts are posted. `transfer` may be gone afterwards.
+Issued end_issue(UnorderedTransfer& transfer);
+
+/// Ends a part of a transfer. `transfer` may be gone afterwards.
+void end_part(UnorderedTransfer& transfer, Status status);
+
+/// Ends the flush that `UnorderedTransfers::start_flush` has started.
+void end_flush(Peer& peer, Status status);
+
+/// Whether every transfer up to `number` has ended, or the connection is lost. Starts a flush if puts up to
+/// `number` need one.
+bool have_ended(Peer& peer, std::uint64_t number);
+
+/// Fails the transfers to an unreachable peer. A part that its protocol has not ended keeps the transfer's
+/// state; that of UCX to a process of this host never ends.
+void lose_transfers(Peer& peer);
+
+}  // namespace mpixrma::engine
