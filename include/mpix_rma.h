@@ -27,7 +27,9 @@
  * several.
  *
  * Errors: a function that fails invokes the error handler of its communicator or window (of MPI_COMM_WORLD
- * if it has no valid one) and returns the code that the handler was given. A call that is rejected for its
+ * if it has no valid one) and returns the code that the handler was given. If the communicator of a request
+ * has been freed, MPI_Wait and similar calls invoke its handler, or that of MPI_COMM_WORLD with MPICH and
+ * with MPIX_HOST=public; MPIX_Rma_request_wait and its relatives invoke none. A call that is rejected for its
  * arguments changes nothing. Each function lists the classes of its codes, as from MPI_Error_class; the
  * string from MPI_Error_string names the call and the wrong argument with its value, or the rank and the
  * memory of the operation (except for MPIX_RMA_Get_version, whose codes have MPI's own strings). A freed

@@ -1,5 +1,6 @@
 /// Behaviour that the document leaves open: the life of notification counters, plans, threads.
 #include <atomic>
+#include <iterator>
 #include <thread>
 
 #include "spec-conformance/support.hpp"
@@ -13,27 +14,46 @@ bool has_thread_multiple() {
   return provided == MPI_THREAD_MULTIPLE;
 }
 
+/// An operation that is complete only when it is remotely complete.
+struct RemotelyComplete {
+  char const* name;
+  int op;  ///< of MPIX_RMA_xfer; 0: an rmw with a result
+  std::uint64_t attributes;
+};
+
+constexpr RemotelyComplete remotely_complete[] = {
+    {"put", MPIX_RMA_PUT, blocking_remote},
+    {"accumulate", MPIX_RMA_ACCUMULATE, blocking_remote},
+    {"get", MPIX_RMA_GET, MPIX_RMA_ATTR_BLOCKING},
+    {"atomic put", MPIX_RMA_PUT, MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_ATOMICITY},
+    {"rmw with a result", 0, MPIX_RMA_ATTR_BLOCKING}};
+
 /// Only the completion of the operation orders the notification before the message to the target.
 TEST_F(G, G_13_remote_completion_includes_the_notification) {
-  constexpr int rounds = 30;
+  constexpr int rounds = 10;
   Duplicate comm;
   ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
-  MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY | blocking_remote);
-  chosen.notify_index = 0;
   std::vector<long> values(2000, 1);
+  std::vector<long> results(2000);
   MPI_Count expected = 0;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
-    for (int round = 0; round < rounds; ++round) {
-      auto const op = round % 3 == 0 ? MPIX_RMA_ACCUMULATE : MPIX_RMA_PUT;
+    for (int round = 0; round < rounds * static_cast<int>(std::size(remotely_complete)); ++round) {
+      RemotelyComplete const& operation = remotely_complete[round / rounds];
+      MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY | operation.attributes);
+      chosen.notify_index = 0;
       int const count = round % 2 == 0 ? 1 : static_cast<int>(values.size());
-      ASSERT_EQ(MPIX_RMA_xfer(op, values.data(), count, MPI_LONG, next_, there(kind), count, MPI_LONG,
-                              nullptr, &comm, &chosen),
+      ASSERT_EQ(operation.op == 0
+                    ? MPIX_RMA_rmw(MPIX_RMW_SUM, values.data(), count, MPI_LONG, results.data(), next_,
+                                   address_of(there(kind)), nullptr, &comm, &chosen)
+                    : MPIX_RMA_xfer(static_cast<MPIX_RMA_Op>(operation.op),
+                                    operation.op == MPIX_RMA_GET ? results.data() : values.data(), count,
+                                    MPI_LONG, next_, there(kind), count, MPI_LONG, nullptr, &comm, &chosen),
                 MPI_SUCCESS);
       MPI_Sendrecv(nullptr, 0, MPI_INT, next_, 0, nullptr, 0, MPI_INT, previous_, 0, world,
                    MPI_STATUS_IGNORE);
       MPI_Count value = -1;
       ASSERT_EQ(rma_get_notify_value(comm, 0, &value), MPI_SUCCESS);
-      ASSERT_EQ(value, ++expected) << "kind " << kind << " round " << round;
+      ASSERT_EQ(value, ++expected) << operation.name << ", kind " << kind << " round " << round;
       MPI_Barrier(world);
     }
   }

@@ -9,11 +9,22 @@
 
 namespace mpixrma::engine {
 
+namespace {
+
+/// Whether the operation is complete only when its effect is visible, which includes its notification.
+bool completes_remotely(RmaOp const& operation) noexcept {
+  return has(operation.flags, OpFlags::remote_completion | OpFlags::atomic) || operation.is_get() ||
+         operation.result != nullptr;
+}
+
+}  // namespace
+
 /// Issues the notification of an operation whose memory accesses are complete, if it requests one.
 Issued Engine::notify(Peer& peer, RmaOp const& done) {
   if (!notifies(done)) return {};
   RmaOp increment = update_with(ReduceOp::increment, ElementType::uint64);
-  increment.flags = OpFlags::element_atomic | (done.flags & (OpFlags::remote_completion | OpFlags::ordered));
+  increment.flags = OpFlags::element_atomic | (done.flags & OpFlags::ordered);
+  if (completes_remotely(done)) increment.flags = increment.flags | OpFlags::remote_completion;
   increment.context = done.context;
   increment.target = done.notify;
   increment.target_layout = Layout::contiguous(sizeof(std::uint64_t));

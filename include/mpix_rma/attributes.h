@@ -27,9 +27,10 @@ extern "C" {
  * earlier ones of this process with ORDERING to the same process, through any communicator; but a GET may be
  * performed before an earlier PUT or ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too).
  * ORIGIN_COMMUNICATABLE and TARGET_COMMUNICATABLE state that the memory of that side lies in one segment
- * (MPIX_RMA_Segment), from its first byte to its last. A false statement is erroneous; the MCA parameter
- * osc_mpix_check makes it an error of the call: MPI_ERR_BUFFER for the origin, the address class for the
- * target. An attribute that does not apply to an operation, such as ACCUMULATE_OP to a PUT, is ignored.
+ * (MPIX_RMA_Segment), from its first byte to its last; of an rmw, each buffer that it uses lies in one, not
+ * necessarily the same. A false statement is erroneous; the MCA parameter osc_mpix_check makes it an error of
+ * the call: MPI_ERR_BUFFER for the origin, the address class for the target. An attribute that does not apply
+ * to an operation, such as ACCUMULATE_OP to a PUT, is ignored.
  *
  * The structure can grow: further fields are appended, each with a bit of its own. The library reads a field
  * only when its bit is set, so a program that was compiled with an older, shorter structure stays correct. A
@@ -93,8 +94,9 @@ typedef struct MPIX_RMA_Attributes {
  *              windows MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS, MPIX_WIN_NOTIFICATION_NUM_SB,
  *              MPIX_WIN_NOTIFICATION_NUM_UB and MPIX_WIN_NOTIFICATION_VALUE_UB
  *
- * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free reject a key MPIX_RMA_KEY_*
- * with MPI_ERR_KEYVAL through the error handler of MPI_COMM_WORLD.
+ * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free reject a key
+ * MPIX_RMA_KEY_*, and MPI_Win_free_keyval a key MPIX_WIN_*, with MPI_ERR_KEYVAL through the error handler of
+ * MPI_COMM_WORLD; MPI_Win_set_attr and MPI_Win_delete_attr reject a key MPIX_WIN_* through the window's.
  *
  * @return the key; MPI_KEYVAL_INVALID for other names and NULL, and where mpix_rma.h says so.
  */

@@ -25,7 +25,7 @@ extern "C" {
  * are covered, too; their requests remain to be completed. Drives progress while waiting.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no
- *         request has reported: the operation had no request, or failed after its request was complete, or
+ *         request reports: the operation had no request, or failed after its request was complete, or
  *         MPI_Request_free has freed its request. The first call that covers the operation's target returns
  *         the error. Of several such errors it returns the first that it finds, and discards the others.
  */
@@ -57,9 +57,10 @@ MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank
  * @param request       receives the request, for MPI_Wait, MPI_Test and similar calls
  *
  * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
- * of MPIX_RMA_Icomplete reports a failure that no other request has reported, as MPIX_RMA_Complete does, but
- * not that of an operation whose request has been freed, which only MPIX_RMA_Complete reports; the request of
- * MPIX_RMA_Icomplete_local reports no failure.
+ * of MPIX_RMA_Icomplete reports the failure that MPIX_RMA_Complete would return, except that of an operation
+ * whose request was freed before that request was complete, which only MPIX_RMA_Complete reports. As long as
+ * the program has neither completed nor freed it, the request of MPIX_RMA_Icomplete alone reports failures
+ * that it covers: MPIX_RMA_Complete does not. The request of MPIX_RMA_Icomplete_local reports no failure.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the
  *         transport class (the rank cannot be reached).
@@ -100,7 +101,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Error) {
  * @param which        the class
  * @param error_class  receives its number
  *
- * Local; fixed from the first call of the library to MPI_Finalize.
+ * Local; fixed from the first call of the library to MPI_Finalize. Open MPI 4.1 does not accept such a class
+ * in the place of a code: MPI_Error_class of it gives MPI_ERR_UNKNOWN.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (null pointer, or no such class).
  */

@@ -49,7 +49,7 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  * @param base          the caller's own base, NULL if its size was 0. If all pass NULL, nothing is freed
  * @param communicator  the communicator of the allocation, or another one of the same processes. The call
  *                      completes the operations of all processes through this communicator; operations
- *                      through other communicators must be complete
+ *                      through other communicators must be remotely complete
  *
  * Collective: all processes free the same allocation, anything else is erroneous. On return no process
  * accesses the memory any more. Registrations in it have ended too.
@@ -76,7 +76,7 @@ MPIX_RMA_API int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void **ba
 /**
  * Frees memory from MPIX_RMA_Allocate_local (5.4).
  *
- * @param base  its address. Operations on it must be complete
+ * @param base  its address. The operations of every process on it must be remotely complete
  *
  * Local; on return no process accesses the memory any more. Registrations in it have ended too.
  *

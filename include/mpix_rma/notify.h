@@ -22,8 +22,8 @@ extern "C" {
  *                      counter takes 8 bytes, whose pages the call allocates
  *
  * Collective. Before it calls, each process has to complete its operations that have MPIX_RMA_ATTR_NOTIFY
- * on this communicator: by MPIX_RMA_Complete or, except a GET, by a completion with
- * MPIX_RMA_ATTR_REMOTE_COMPLETION. On return every process has its new counters, which can be incremented.
+ * on this communicator remotely (docs/semantics.md, Completion); the completion of a GET suffices. On return
+ * every process has its new counters, which can be incremented.
  * An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of its target after the
  * target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers
  * this operation only; others are covered if they are ordered before it (docs/semantics.md, Notification).

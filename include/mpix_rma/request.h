@@ -27,8 +27,8 @@ extern "C" {
  * that issues the operation reports the failure, the object stays, inactive.
  *
  * A program must not pass the object to MPI_Start or MPI_Startall. With Open MPI's component MPI_Start
- * refuses it (MPI_ERR_REQUEST), and MPI_Startall ignores it. With MPICH, and with MPIX_HOST=public, both
- * start it, and it never completes.
+ * refuses it (MPI_ERR_REQUEST), and MPI_Startall ignores it while it is inactive. With MPICH, and with
+ * MPIX_HOST=public, both start it, and it never completes.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST (null pointer, in use, or not a request object of this call);
  *         MPI_ERR_KEYVAL (not an attribute key); MPI_ERR_ARG (not a value of that attribute: see the keys);

@@ -57,14 +57,16 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  *
  * @param op            new value of each target element: see MPIX_RMW_Op
  * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC and MPIX_RMW_NO_OP
- * @param count         elements, not negative; each element is atomic by itself, and all together with
- *                      MPIX_RMA_ATTR_ATOMICITY
+ * @param count         items of `datatype`, not negative; each item of its predefined datatype is an element,
+ *                      which is atomic by itself, and all together with MPIX_RMA_ATTR_ATOMICITY
  * @param datatype      predefined, or derived from one predefined datatype, with lower bound 0, whose
- *                      elements fill its extent in ascending order, as MPI_Type_contiguous makes it
+ *                      elements (of pairs, with their padding) fill its extent in ascending order, as
+ *                      MPI_Type_contiguous makes it
  * @param result_addr   receives the previous elements; NULL: they are not fetched. Must not overlap the
  *                      operands, nor, if the target is this process, the target elements. The padding of
  *                      MPI_LONG_DOUBLE in the result is undefined
- * @param target_rank   as for MPIX_RMA_xfer; with MPI_PROC_NULL the result does not change
+ * @param target_rank   as for MPIX_RMA_xfer; with MPI_PROC_NULL the result does not change, and `op` and
+ *                      `datatype` are also checked together
  * @param target_disp   address of the first element in the target process, as from MPI_Get_address there. A
  *                      multiple of the largest power of two that divides the element's data size, at most 8;
  *                      not checked if `count` is 0
@@ -76,8 +78,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * be reused. With a result it is then remotely complete, too: the effect is visible. From the call until
  * remote completion only rmws, ACCUMULATEs with ATOMICITY, accumulates of windows, ARMCI_Acc, ARMCI_Rmw
  * and, if this rmw has ATOMICITY, PUTs and GETs with ATOMICITY may access the target elements: no other PUT
- * or GET, no load, no store (5.2.1). Integers, logicals and bytes of all sizes are atomic with respect to
- * each other where they overlap; likewise the other types among themselves. That holds for rmws with
+ * or GET, no load, no store (5.2.1). Integers, logicals and bytes of at most 8 bytes are atomic with respect
+ * to each other where they overlap; likewise the other types among themselves. That holds for rmws with
  * ATOMICITY and without.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;

@@ -41,7 +41,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Statistic) {
  * @param communicator  the communicator; it only identifies the ranks: operations with the process
  *                      of a rank count through any communicator
  * @param target_rank   rank in it (of the remote group for an intercommunicator), MPIX_ALL_RANKS for the sum
- *                      over its ranks, or MPI_PROC_NULL, whose counters are 0
+ *                      over its ranks, or MPI_PROC_NULL, whose counters are 0 except
+ *                      MPIX_RMA_STATISTIC_COUNTED
  * @param which         the counter
  * @param protocol      the protocol, or MPIX_RMA_PROTOCOL_ALL. Not significant for the numbers of messages
  * @param value         receives the count

@@ -48,9 +48,9 @@ MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
  * @param request  receives the request, for MPI_Wait, MPI_Test and similar calls
  *
  * The request completes when all operations that any thread issued to the target before the call are complete
- * there; it does not cover later operations. The request reports a failed operation. The program
- * need not wait for the request before a synchronisation call or MPI_Win_free, which returns when the request
- * is complete.
+ * there; it does not cover later operations. As long as the program has neither completed nor freed the
+ * request, it alone reports the failures that it covers. The program need not wait for the request before a
+ * synchronisation call or MPI_Win_free, which returns when the request is complete.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not
  * locked); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
@@ -143,7 +143,8 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications has no effect
  * @param num   number of counters of this process, from 0 to 2^27; may differ between processes
  *
- * Collective over the window; notified operations on it must be complete. On return every process has its
+ * Collective over the window; the notified operations of every process on it must be complete at their
+ * targets, by MPI_Win_flush or the end of the epoch. On return every process has its
  * new counters, which can be incremented. MPI_Win_free frees them. A process at which the call fails takes
  * part in the call and keeps its counters; lack of memory at one process fails the call at all processes.
  *

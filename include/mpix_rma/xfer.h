@@ -96,8 +96,9 @@ MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count or
  * @param target_count     as for MPIX_RMA_xfer
  * @param target_datatype  as for MPIX_RMA_xfer
  * @param request          as for MPIX_RMA_xfer; if the variable holds a request object of MPIX_Req_set_attr,
- *                         that object is used, with its attributes, which are merged with those of the
- *                         communicator and take precedence. Otherwise its value does not matter
+ *                         that object is used: its attributes are added to those of the communicator, and
+ *                         for an attribute with a value the object takes precedence. Null does not switch
+ *                         off what the communicator has. Otherwise the variable's value does not matter
  * @param communicator     as for MPIX_RMA_xfer
  *
  * Local; otherwise as MPIX_RMA_xfer.

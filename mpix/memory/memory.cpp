@@ -34,8 +34,6 @@ using engine::Status;
 
 constexpr char not_allocated[] = "base %p was not allocated or was freed before";
 
-UserAllocations user_allocations;
-
 /// Undoes allocate().
 Status free_user_allocation(void* base) {
   return user_allocations.remove(base) ? engine_of_process().memory.free(base) : Status::bad_argument;
@@ -101,6 +99,8 @@ Failure wrong_to_free(void* base, Allocator allocator) {
     case Allocator::local:
       return failure(MPI_ERR_ARG, "base %p is from MPIX_RMA_Allocate_local, MPIX_RMA_Free_local frees it",
                      base);
+    case Allocator::mpi:
+      return failure(MPI_ERR_ARG, "base %p is from MPI_Alloc_mem, MPI_Free_mem frees it", base);
     default: return failure(MPI_ERR_ARG, not_allocated, base);
   }
 }

@@ -2,7 +2,9 @@
 /// store.
 #include "engine/memory/allocation_hints.hpp"
 #include "include/mpix_rma.h"
+#include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/memory/user_allocations.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
@@ -18,8 +20,20 @@ void* allocate_lazily(MPI_Aint size) {
   engine::AllocationHints hints;
   hints.lazy = true;  // as MPI's own allocation would be
   void* base = nullptr;
-  auto const status = engine_of_process().memory.allocate(static_cast<std::size_t>(size), hints, &base);
-  return engine::failed(status) ? nullptr : base;
+  auto& memory = engine_of_process().memory;
+  if (engine::failed(memory.allocate(static_cast<std::size_t>(size), hints, &base))) return nullptr;
+  if (user_allocations.add(base, Allocator::mpi)) return base;
+  (void)memory.free(base);
+  return nullptr;
+}
+
+/// Returns the call that frees memory of the library that MPI_Alloc_mem has not allocated.
+char const* counterpart_of(void* base) {
+  switch (user_allocations.allocator_of(base)) {
+    case Allocator::collective: return "MPIX_RMA_Free";
+    case Allocator::local: return "MPIX_RMA_Free_local";
+    default: return "MPI_Win_free";
+  }
 }
 
 }  // namespace
@@ -38,6 +52,10 @@ extern "C" MPIX_RMA_API int MPI_Free_mem(void* base) try {
   bool const is_ours =
       base != nullptr && prepare() == Readiness::ready && engine_of_process().memory.is_allocated(base);
   if (!is_ours) return PMPI_Free_mem(base);
+  bool const is_mpis = user_allocations.allocator_of(base) == Allocator::mpi;
+  if (!is_mpis || !user_allocations.remove(base))
+    return raise({"MPI_Free_mem"}, MPI_ERR_BASE, "base %p is not from MPI_Alloc_mem, %s frees it", base,
+                 counterpart_of(base));
   (void)engine_of_process().memory.free(base);
   return MPI_SUCCESS;
 } catch (...) {

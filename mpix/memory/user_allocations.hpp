@@ -1,5 +1,5 @@
-/// The allocations of MPIX_RMA_Allocate and of MPIX_RMA_Allocate_local: each is freed by its counterpart
-/// alone. The engine also allocates memory of windows, of MPI_Alloc_mem and of notification counters.
+/// The allocations of MPIX_RMA_Allocate, MPIX_RMA_Allocate_local and MPI_Alloc_mem: each is freed by its
+/// counterpart alone. The engine also allocates memory of windows and of notification counters.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace mpixrma {
 
 /// The call that has allocated memory.
-enum class Allocator : std::uint8_t { none, collective, local };
+enum class Allocator : std::uint8_t { none, collective, local, mpi };
 
 class UserAllocations {
  public:
@@ -36,5 +36,8 @@ class UserAllocations {
   std::mutex lock_;
   std::unordered_map<void*, Allocator> bases_;
 };
+
+/// The allocations of this process.
+inline UserAllocations user_allocations;
 
 }  // namespace mpixrma

@@ -335,6 +335,31 @@ Value attribute(MPI_Win window, int key) {
   return found != 0 && value != nullptr ? *value : Value{-1};
 }
 
+TEST_P(Counters, W126_22_keys_and_attributes_belong_to_the_library) {
+  Window const window(GetParam(), 64);
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(world, &before);
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  for (int const key : {MPIX_WIN_NOTIFICATION_NUM_UB, MPIX_WIN_SIZES}) {
+    int freed = key;
+    int value = 3;
+    EXPECT_EQ(class_of(MPI_Win_free_keyval(&freed)), MPI_ERR_KEYVAL);
+    EXPECT_EQ(freed, key);
+    EXPECT_EQ(class_of(MPI_Win_set_attr(window, key, &value)), MPI_ERR_KEYVAL);
+    EXPECT_EQ(class_of(MPI_Win_delete_attr(window, key)), MPI_ERR_KEYVAL);
+  }
+  MPI_Comm_set_errhandler(world, before);
+  MPI_Errhandler_free(&before);
+  EXPECT_EQ(attribute<int>(window, MPIX_WIN_NOTIFICATION_NUM_UB), 1 << 27);
+  int own = MPI_KEYVAL_INVALID;
+  int value = 3;
+  MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &own, nullptr);
+  EXPECT_EQ(MPI_Win_set_attr(window, own, &value), MPI_SUCCESS);
+  EXPECT_EQ(attribute<int>(window, own), 3);
+  EXPECT_EQ(MPI_Win_delete_attr(window, own), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free_keyval(&own), MPI_SUCCESS);
+}
+
 TEST_P(Counters, W126_22_limits_are_window_attributes_and_info_key_lowers_maximum) {
   Window const before(GetParam(), 64);  // at the first run, before the library was asked for the keys
   Info const asserted{{"mpi_assert_max_num_notify", "8"}};

@@ -29,6 +29,28 @@ TEST_F(CommunicatableMemoryCalls, FreeByTheCounterpartOfTheAllocation) {
   EXPECT_EQ(rma_free_local(local), MPI_SUCCESS);
 }
 
+TEST_F(CommunicatableMemoryCalls, AreNotUndoneByFreeMem) {
+  void* local = nullptr;
+  ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &local), MPI_SUCCESS);
+  MPI_Win window = MPI_WIN_NULL;
+  void* shown = nullptr;
+  MPI_Win_allocate(4096, 1, MPI_INFO_NULL, world, &shown, &window);
+  void* const allocated[] = {local, memory_.own(Memory::allocated)};
+  for (void* const base : allocated) {
+    EXPECT_EQ(class_of(MPI_Free_mem(base)), MPI_ERR_BASE);
+    EXPECT_TRUE(is_communicatable(world, memory_.rank(), base));
+  }
+  if (is_communicatable(world, memory_.rank(), shown)) {  // else of another component
+    EXPECT_EQ(class_of(MPI_Free_mem(shown)), MPI_ERR_BASE);
+  }
+  void* from_mpi = nullptr;
+  ASSERT_EQ(MPI_Alloc_mem(8192, MPI_INFO_NULL, &from_mpi), MPI_SUCCESS);
+  EXPECT_EQ(class_of(rma_free_local(from_mpi)), MPI_ERR_ARG);
+  EXPECT_EQ(MPI_Free_mem(from_mpi), MPI_SUCCESS);
+  EXPECT_EQ(rma_free_local(local), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
 TEST_F(CommunicatableMemoryCalls, FreeThroughAnotherCommunicatorOfTheSameProcesses) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(world, &copy);
