@@ -1,4 +1,6 @@
 /// Behaviour that the document leaves open: the life of notification counters, plans, threads.
+#include <sched.h>
+
 #include <atomic>
 #include <iterator>
 #include <thread>
@@ -28,7 +30,8 @@ constexpr RemotelyComplete remotely_complete[] = {
     {"atomic put", MPIX_RMA_PUT, MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_ATOMICITY},
     {"rmw with a result", 0, MPIX_RMA_ATTR_BLOCKING}};
 
-/// Only the completion of the operation orders the notification before the message to the target.
+/// Only the completion of the operation orders the notification before the flag, for whose change the target
+/// waits by loads: nothing else makes the target execute messages.
 TEST_F(G, G_13_remote_completion_includes_the_notification) {
   constexpr int rounds = 10;
   Duplicate comm;
@@ -36,6 +39,11 @@ TEST_F(G, G_13_remote_completion_includes_the_notification) {
   std::vector<long> values(2000, 1);
   std::vector<long> results(2000);
   MPI_Count expected = 0;
+  constexpr MPI_Aint flag_offset = bytes - 8;
+  auto* const flag = reinterpret_cast<long volatile*>(memory_.own(Memory::allocated) + flag_offset);
+  *flag = 0;
+  MPI_Barrier(world);
+  MPIX_RMA_Attributes const blocking = attributes(blocking_remote);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int round = 0; round < rounds * static_cast<int>(std::size(remotely_complete)); ++round) {
       RemotelyComplete const& operation = remotely_complete[round / rounds];
@@ -49,8 +57,11 @@ TEST_F(G, G_13_remote_completion_includes_the_notification) {
                                     operation.op == MPIX_RMA_GET ? results.data() : values.data(), count,
                                     MPI_LONG, next_, there(kind), count, MPI_LONG, nullptr, &comm, &chosen),
                 MPI_SUCCESS);
-      MPI_Sendrecv(nullptr, 0, MPI_INT, next_, 0, nullptr, 0, MPI_INT, previous_, 0, world,
-                   MPI_STATUS_IGNORE);
+      long const announced = static_cast<long>(expected) + 1;
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&announced), 1, MPI_LONG, next_,
+                              there(Memory::allocated, flag_offset), 1, MPI_LONG, nullptr, &world, &blocking),
+                MPI_SUCCESS);
+      while (*flag != announced) ::sched_yield();
       MPI_Count value = -1;
       ASSERT_EQ(rma_get_notify_value(comm, 0, &value), MPI_SUCCESS);
       ASSERT_EQ(value, ++expected) << operation.name << ", kind " << kind << " round " << round;
