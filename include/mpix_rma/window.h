@@ -48,9 +48,8 @@ MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
  * @param request  receives the request, for MPI_Wait, MPI_Test and similar calls
  *
  * The request completes when all operations that any thread issued to the target before the call are complete
- * there; it does not cover later operations. As long as the program has neither completed nor freed the
- * request, it alone reports the failures that it covers. The program need not wait for the request before a
- * synchronisation call or MPI_Win_free, which returns when the request is complete.
+ * there, and no later ones. As long as the program has neither completed nor freed the request, it alone
+ * reports their failures. MPI_Win_free and synchronisation calls wait for it if the program has not.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not
  * locked); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
