@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "datatype/handle.hpp"
 #include "include/mpix_rma.h"
@@ -58,15 +59,27 @@ inline int result_of(char const* call, MPI_Win win, int error, NamedArguments co
   return error;
 }
 
+/// Describes the counters of a rank, or of this process if `rank` is MPI_PROC_NULL.
+__attribute__((cold)) inline std::string describe_counters(MPI_Win win, int rank) {
+  if (rank == MPI_PROC_NULL) {
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Win_get_group(win, &group);
+    PMPI_Group_rank(group, &rank);
+    PMPI_Group_free(&group);
+  }
+  int num = 0;
+  (void)host().window_num_counters(word_of(win), rank, &num);
+  return num > 0 ? "it has counters 0 to " + std::to_string(num - 1) : "it has none";
+}
+
 /// As result_of(), for calls that name a notification counter, for which MPI_ERR_ARG means a wrong index.
 inline int result_of_counter(char const* call, MPI_Win win, int error_class, NamedArguments const& named) {
   if (error_class != MPI_ERR_ARG) return result_of(call, win, error_class, named);
+  bool const is_own = named.rank == MPI_PROC_NULL;
+  std::string const owner = is_own ? "this process" : "rank " + std::to_string(named.rank);
   return raise_on(call, win,
-                  named.rank == MPI_PROC_NULL
-                      ? failure(keys().notification_class, "this process has no notification counter %d",
-                                named.notification)
-                      : failure(keys().notification_class, "rank %d has no notification counter %d",
-                                named.rank, named.notification));
+                  failure(keys().notification_class, "%s has no notification counter %d: %s", owner.c_str(),
+                          named.notification, describe_counters(win, named.rank).c_str()));
 }
 
 /// Calls use(host) if the host provides windows.

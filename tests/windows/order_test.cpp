@@ -236,6 +236,10 @@ TEST_P(Flush, ErrorTextsNameTheCallAndItsArguments) {
   std::string const closed = "no epoch is open";
   expect_text(MPIX_Win_flush_thread(next_, window), "MPIX_Win_flush_thread of rank ", closed);
   expect_text(MPIX_Win_flush_thread_all(window), "MPIX_Win_flush_thread_all is not ", closed);
+  MPI_Count value = 0;
+  expect_text(MPIX_Win_get_notify_value(window, 0, &value),
+              "MPIX_Win_get_notify_value: ", "no notification counter 0: it has none");
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 3), MPI_SUCCESS);
   MPI_Win_lock_all(0, window);
   std::string const rank = "the window has no rank " + std::to_string(size_);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -243,15 +247,14 @@ TEST_P(Flush, ErrorTextsNameTheCallAndItsArguments) {
   expect_text(MPIX_Win_iflush(size_, window, &request), "MPIX_Win_iflush: ", rank);
   int num = 0;
   expect_text(MPIX_Win_get_num_notify(window, size_, &num), "MPIX_Win_get_num_notify: ", rank);
-  MPI_Count value = 0;
-  expect_text(MPIX_Win_get_notify_value(window, 7, &value),
-              "MPIX_Win_get_notify_value: ", "this process has no notification counter 7");
+  expect_text(MPIX_Win_get_notify_value(window, 7, &value), "MPIX_Win_get_notify_value: ",
+              "this process has no notification counter 7: it has counters 0 to 2");
   long word = 0;
   auto const put = [&](int count, MPI_Datatype type, int index) {
     return MPIX_Put_notify(&word, count, MPI_LONG, next_, window.at(next_, 0), 1, type, index, window);
   };
-  expect_text(put(1, MPI_LONG, 3),
-              "MPIX_Put_notify: ", "rank " + std::to_string(next_) + " has no notification counter 3");
+  expect_text(put(1, MPI_LONG, 3), "MPIX_Put_notify: ",
+              "rank " + std::to_string(next_) + " has no notification counter 3: it has counters 0 to 2");
   expect_text(put(-5, MPI_LONG, 0), "MPIX_Put_notify: ", "origin_count -5 or target_count 1");
   expect_text(put(1, MPI_INT, 0), "MPIX_Put_notify: ", "datatype");
   expect_text(MPIX_Accumulate_notify(&word, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, MPI_MAXLOC,
