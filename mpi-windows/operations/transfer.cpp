@@ -1,6 +1,7 @@
 /// Put and get.
 #include <cstring>
 
+#include "mpi-windows/operations/appended.hpp"
 #include "mpi-windows/operations/operation.hpp"
 
 namespace mpixrma::windows {
@@ -42,6 +43,10 @@ int transfer_checked(Window& window, OpKind direction, Buffer const& origin, Pla
 int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Place const& place,
              MPI_Request* request, int notification = no_notification) noexcept try {
   Window& window = *static_cast<Window*>(handle);
+  bool const plain_put = direction == OpKind::put && request == nullptr && notification == no_notification;
+  if (plain_put &&
+      try_append(window, origin, place, {.kind = OpKind::put, .flags = window.hints.transfer_flags()}))
+    return MPI_SUCCESS;
   int const error = transfer_checked(window, direction, origin, place, request, notification);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "datatype/predefined.hpp"
+#include "mpi-windows/operations/appended.hpp"
 #include "mpi-windows/operations/operation.hpp"
 
 namespace mpixrma::windows {
@@ -217,6 +218,15 @@ __attribute__((noinline)) bool try_contiguous_traced(Window& window, UpdateCall 
       [&] { return engine::traced_update(call.operation, Fetch{call.result != nullptr}); });
 }
 
+/// As try_append().
+bool append_accumulate(Window& window, UpdateCall const& call) {
+  if (call.result != nullptr || engine::operand_count(call.operation) != 1) return false;
+  return try_append(window, *call.origin, *call.target,
+                    {.kind = engine::OpKind::update,
+                     .reduce_op = call.operation,
+                     .flags = window.hints.accumulate_flags()});
+}
+
 /// Describes `buffer`, which must have as many bytes as the target. Returns an error class.
 int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* side) {
   if (int const error = side->describe(buffer.type, buffer.count); error != MPI_SUCCESS) return error;
@@ -263,7 +273,9 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   if (call.operation == ReduceOp::count_) return MPI_ERR_OP;
   window.stores.note();
   bool const plain = request == nullptr && call.notification == no_notification;
-  if (plain && (try_contiguous(window, call) || try_contiguous_traced(window, call))) return MPI_SUCCESS;
+  if (plain && (try_contiguous(window, call) || try_contiguous_traced(window, call) ||
+                append_accumulate(window, call)))
+    return MPI_SUCCESS;
   int const error = update_checked(window, call, request);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
