@@ -56,6 +56,14 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   note(bases[rank]);
 }
 
+/// Leaves a failure to a later call, because the caller has another one to return.
+void leave(mpixrma::Communicator& all, mpixrma::LateFailure const& late) {
+  if (!mpixrma::engine::failed(late.error.status)) return;
+  mpixrma::engine::LateError kept = late.error;
+  kept.rank = late.rank;
+  mpixrma::engine_of_process().failures.keep(all.context(), kept, late.process);
+}
+
 void release(char const* call, void* base, MPI_Comm comm) {
   mpixrma::Communicator& all = *running_world(call).communicator;
   static char never_allocated;
@@ -66,8 +74,12 @@ void release(char const* call, void* base, MPI_Comm comm) {
   (void)mpixrma::complete_all(all, &late);
   // Collective even if it fails: a wrong base at one process is an error at all of them.
   int const code = PMPIX_RMA_Free(known ? base : &never_allocated, comm);
-  if (!known) fail(call, "%p was not allocated or was freed before", base);
+  if (!known) {
+    leave(all, late);
+    fail(call, "%p was not allocated or was freed before", base);
+  }
   if (class_of(code) == MPI_ERR_ARG) {
+    leave(all, late);
     note(base);
     fail(call, "another process has called it with a wrong address");
   }

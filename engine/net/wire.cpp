@@ -230,6 +230,7 @@ FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_ba
   reply.address = header.address - exposed_base;
   reply.bytes = header.total;
   reply.exposure = header.exposure;
+  std::memcpy(reply.position, &header.sequence, sizeof reply.position);
   return reply;
 }
 
@@ -238,9 +239,13 @@ LateError late_error(Status status, std::span<std::byte const> payload) noexcept
   if (payload.size() != sizeof reply) return {status, ReportedOperation::unknown, {}};
   std::memcpy(&reply, payload.data(), sizeof reply);
   bool const known = reply.kind < static_cast<unsigned>(ReportedOperation::count_);
+  IssueMark issued;
+  std::memcpy(&issued.message, reply.position, sizeof reply.position);
   return {status,
           known ? static_cast<ReportedOperation>(reply.kind) : ReportedOperation::unknown,
-          {reply.address, reply.bytes, reply.contiguous == 1, static_cast<ExposureId>(reply.exposure)}};
+          {reply.address, reply.bytes, reply.contiguous == 1, static_cast<ExposureId>(reply.exposure)},
+          LateError::of_peer,
+          issued};
 }
 
 std::uint64_t uncarried_bytes(RequestHeader const& header) noexcept {

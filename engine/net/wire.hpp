@@ -268,7 +268,7 @@ struct FailureReply {
   std::uint64_t exposure;  ///< exposure in which `address` is an offset; 0: none
   std::uint8_t kind;       ///< ReportedOperation
   std::uint8_t contiguous;
-  std::uint8_t unused[6];
+  std::uint8_t position[6];  ///< low bytes of the request's position in the stream; 0: unknown
 };
 static_assert(sizeof(FailureReply) == 32);
 

@@ -31,6 +31,18 @@ struct TargetMemory {
   ExposureId exposure = ExposureId::none;
 };
 
+/// A point in the issue order of the operations to a peer: the newest operations before it.
+struct IssueMark {
+  std::uint64_t message = 0;   ///< position in the stream of messages
+  std::uint64_t transfer = 0;  ///< number of the unordered transfer
+
+  bool includes(IssueMark const& other) const noexcept {
+    return other.message <= message && other.transfer <= transfer;
+  }
+};
+/// Includes every operation.
+inline constexpr IssueMark newest_mark{UINT64_MAX, UINT64_MAX};
+
 struct LateError {
   static constexpr int of_peer = -2;  ///< `rank`: that of the peer for which the failure was stored
   static constexpr int unknown = -1;  ///< `rank`: the target is unknown
@@ -41,6 +53,7 @@ struct LateError {
   /// Rank of the target in the issuer's numbering; `memory` is in the issuer's terms too, unless `rank` is
   /// of_peer.
   int rank = of_peer;
+  IssueMark issued{};  ///< of the operation; zeros: unknown
 };
 
 /// Failures that have not been reported, by the context (RmaOp::context) of the operation's issuer, and by
@@ -59,23 +72,24 @@ class LateErrors {
     }
   };
 
+  /// Only the count of a failure is kept if there are many of the same issuer already.
   void keep(std::uint32_t context, LateError const& error, std::uint64_t process = unspecified_process) {
-    auto const known = std::find_if(kept_.begin(), kept_.end(), [=](Kept const& kept) {
-      return kept.context == context && kept.process == process;
-    });
-    if (known == kept_.end()) {
+    auto const is_alike = [=](Kept const& kept) { return kept.context == context && kept.process == process; };
+    if (std::ranges::count_if(kept_, is_alike) < most_of_context) {
       kept_.push_back({context, process, {error, 1}});
     } else {
-      ++known->failures.count;
+      ++std::ranges::find_if(kept_, is_alike)->failures.count;
     }
   }
 
-  /// Removes and returns the failures stored for `context` with `process`, or with unspecified_process.
-  Failures take(std::uint32_t context, std::uint64_t process = unspecified_process) {
+  /// Removes and returns the failures stored for `context` with `process`, or with unspecified_process, of
+  /// operations up to `last`.
+  Failures take(std::uint32_t context, std::uint64_t process = unspecified_process,
+                IssueMark const& last = newest_mark) {
     Failures taken;
     std::erase_if(kept_, [&](Kept const& kept) {
-      bool const matches =
-          kept.context == context && (kept.process == process || kept.process == unspecified_process);
+      bool const matches = kept.context == context && last.includes(kept.failures.first.issued) &&
+                           (kept.process == process || kept.process == unspecified_process);
       if (matches) taken.add(kept.failures);
       return matches;
     });
@@ -91,6 +105,8 @@ class LateErrors {
   }
 
  private:
+  static constexpr std::ptrdiff_t most_of_context = 32;
+
   struct Kept {
     std::uint32_t context;
     std::uint64_t process;
@@ -98,6 +114,17 @@ class LateErrors {
   };
 
   std::vector<Kept> kept_;
+};
+
+/// Failures of operations to several processes that no call has reported.
+struct UnreportedFailures {
+  LateErrors::Failures all;
+  std::uint64_t process = 0;  ///< target of the first failure, if all.first.rank is LateError::of_peer
+
+  void add(LateErrors::Failures const& more, std::uint64_t target) noexcept {
+    if (all.count == 0) process = target;
+    all.add(more);
+  }
 };
 
 }  // namespace mpixrma::engine

@@ -105,7 +105,9 @@ class UntrackedOperations {
   /// The connection is lost: keeps a failure for each context with messages beyond `executed`.
   void fail(std::uint64_t executed, LateErrors& errors) const noexcept {
     for (auto const& [context, newest] : newest_) {
-      if (newest > executed) errors.keep(context, {Status::transport, ReportedOperation::unknown, {}});
+      if (newest <= executed) continue;
+      // The mark of the first message that may be lost, so that a request for any of them reports the failure.
+      errors.keep(context, {.status = Status::transport, .memory = {}, .issued = {executed + 1, 0}});
     }
   }
 

@@ -16,10 +16,17 @@ namespace mpixrma::engine {
 
 class Peer;
 
-/// Transfers in flight to processes of this host. Over shared memory UCX may complete them only when polled.
-/// One counter per channel, under its lock.
+/// Transfers and flushes in flight to processes of this host. Over shared memory UCX may complete them only
+/// when polled. One counter per channel, under its lock.
 struct UnannouncedTransfers {
   std::size_t count = 0;
+};
+
+/// Puts of one context whose parts have ended and that no flush has covered, except those whose completion
+/// waits for the flush.
+struct UnflushedPuts {
+  std::uint64_t first = 0;  ///< 0: none
+  std::uint64_t newest = 0;
 };
 
 /// A transfer until its protocol has ended all its parts and, if required, a flush has ended.
@@ -35,6 +42,8 @@ struct UnorderedTransfer {
   bool reported;  ///< its completion has been called
   ReportedOperation kind;
   TargetMemory memory;
+  UnflushedPuts*
+      unflushed;  ///< enters there when its parts have ended; nullptr: needs no flush, or awaits it
 };
 
 /// Transfers are numbered from 1 in issue order, by all protocols together. A get has ended when its parts
@@ -47,12 +56,13 @@ struct UnorderedTransfers {
   std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
   std::uint64_t fence = 0;           ///< transfers up to here must end before any later operation may start
   bool flushing = false;             ///< a flush is in progress
+  bool flush_is_counted = false;     ///< by UnannouncedTransfers
   std::uint64_t flush_covers = 0;    ///< puts up to here are covered by that flush
   /// Starts a flush, whose end is reported by end_flush(). Set by the protocol of the puts.
   void (*start_flush)(Peer& peer) = nullptr;
   std::map<std::uint64_t, UnorderedTransfer*> pending;         ///< transfers with parts that have not ended
   std::map<std::uint64_t, UnorderedTransfer*> awaiting_flush;  ///< puts whose completion waits for a flush
-  std::map<std::uint32_t, std::uint64_t> unflushed;            ///< by context: its newest unflushed put
+  std::map<std::uint32_t, UnflushedPuts> unflushed;            ///< by context; entries stay
 
   /// The state of a peer to which no transfer was ever issued.
   static UnorderedTransfers const& none() noexcept {

@@ -119,7 +119,11 @@ bool NetworkProtocol::revoke(Peer& peer, std::uint64_t number, RemoteAddress bas
   }
   auto const found = state.revoked.find(number);
   if (found == state.revoked.end()) return true;
-  if (!have_ended(peer, found->second.newest_use)) return false;
+  // After the loss of the connection, too, UCX uses the key until the parts of the transfers have ended.
+  bool const is_unused = peer.state().messages.broken
+                             ? peer.state().transfers().are_released(found->second.newest_use)
+                             : have_ended(peer, found->second.newest_use);
+  if (!is_unused) return false;
   if (found->second.key != nullptr) ucp_rkey_destroy(found->second.key);
   state.revoked.erase(found);
   return true;
@@ -210,8 +214,11 @@ void NetworkProtocol::lose_keys(Peer& peer) {
   NetworkKeys* const state = peer.state().keys_if_any();
   if (state == nullptr) return;
   if (peer.state().transfers().pending.empty()) return forget_keys(peer);
-  for (auto const& [base, key] : state->keys) state->revoked.emplace(key.number, key);
-  state->keys.clear();
+  while (!state->keys.empty()) {
+    auto const known = state->keys.begin();
+    state->revoked.emplace(known->second.number, known->second);
+    state->keys.erase(known);  // after the emplace, which may throw
+  }
   state->exposures.clear();
 }
 

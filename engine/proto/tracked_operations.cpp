@@ -13,7 +13,9 @@ LateError late_error_of(Outstanding const& entry) noexcept {
   return {entry.status,
           wire::reported_operation(header),
           {header.address, header.total, entry.operation.target.is_contiguous(),
-           static_cast<ExposureId>(header.exposure)}};
+           static_cast<ExposureId>(header.exposure)},
+          LateError::of_peer,
+          {entry.last_sequence, 0}};
 }
 
 }  // namespace

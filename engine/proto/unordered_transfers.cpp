@@ -11,14 +11,42 @@ namespace mpixrma::engine {
 
 namespace {
 
+/// Counts a transfer or a flush to a process of this host, whose end may be found only by polling.
+void count_unannounced(PeerState& state) noexcept {
+  if (state.location.same_host) ++state.unannounced_transfers->count;
+}
+void discount_unannounced(PeerState& state) noexcept {
+  if (state.location.same_host) --state.unannounced_transfers->count;
+}
+
 void report(UnorderedTransfer& transfer) {
   if (std::exchange(transfer.reported, true)) return;
   PeerState& state = transfer.peer->state();
-  if (state.location.same_host) --state.unannounced_transfers->count;
+  discount_unannounced(state);
   if (transfer.completion != nullptr) {
     transfer.completion->done(*transfer.completion, transfer.status, transfer.bytes);
   } else if (failed(transfer.status)) {
-    state.messages.errors.keep(transfer.context, {transfer.status, transfer.kind, transfer.memory});
+    state.messages.errors.keep(transfer.context, {.status = transfer.status,
+                                                  .kind = transfer.kind,
+                                                  .memory = transfer.memory,
+                                                  .issued = {0, transfer.number}});
+  }
+}
+
+/// Keeps a failure for each context with puts up to `last` that no flush has covered. The mark is that of the
+/// first put that may be lost.
+void fail_unflushed(Peer& peer, Status status, std::uint64_t last) {
+  for (auto& [context, puts] : peer.state().make_transfers().unflushed) {
+    if (puts.first == 0 || puts.first > last) continue;
+    peer.state().messages.errors.keep(context, {.status = status, .memory = {}, .issued = {0, puts.first}});
+  }
+}
+
+/// Forgets the puts up to `last`, which a flush has covered or which have failed.
+void forget_unflushed(UnorderedTransfers& state, std::uint64_t last) noexcept {
+  for (auto& [context, puts] : state.unflushed) {
+    if (puts.first == 0) continue;
+    puts.first = puts.newest <= last ? 0 : std::max(puts.first, last + 1);
   }
 }
 
@@ -30,6 +58,10 @@ void finish_if_done(UnorderedTransfer& transfer) {
   state.pending.erase(transfer.number);
   if (!transfer.flushed && !failed(transfer.status)) return;
   state.awaiting_flush.erase(transfer.number);
+  if (transfer.unflushed != nullptr && !failed(transfer.status) && transfer.number > state.flushed) {
+    if (transfer.unflushed->first == 0) transfer.unflushed->first = transfer.number;
+    transfer.unflushed->newest = std::max(transfer.unflushed->newest, transfer.number);
+  }
   std::unique_ptr<UnorderedTransfer> const owned(&transfer);
   report(transfer);
 }
@@ -40,6 +72,8 @@ void request_flush(Peer& peer) {
   if (state.flushing) return;
   state.flushing = true;
   state.flush_covers = state.issued;
+  state.flush_is_counted = peer.state().location.same_host;
+  count_unannounced(peer.state());
   state.start_flush(peer);
 }
 
@@ -49,9 +83,16 @@ ReportedOperation reported_kind(RmaOp const& transfer) noexcept {
   return transfer.kind == OpKind::put ? ReportedOperation::put : ReportedOperation::get;
 }
 
+/// The flush, in progress or lost, no longer counts as one whose end may be found only by polling.
+void discount_flush(Peer& peer) noexcept {
+  if (std::exchange(peer.state().make_transfers().flush_is_counted, false))
+    --peer.state().unannounced_transfers->count;
+}
+
 /// Enters the transfer before it is posted: lack of memory must not interrupt a posted one.
 void enter(UnorderedTransfers& state, UnorderedTransfer& transfer, bool needs_flush) {
-  if (needs_flush) state.unflushed[transfer.context] = transfer.number;
+  // A put that awaits the flush itself reports the flush's failure.
+  if (needs_flush && transfer.flushed) transfer.unflushed = &state.unflushed[transfer.context];
   auto const pending = state.pending.emplace(transfer.number, &transfer).first;
   if (transfer.flushed) return;
   try {
@@ -81,15 +122,16 @@ UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, void (*star
                         Status::ok,
                         false,
                         reported_kind(transfer),
-                        {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none}});
-  enter(state, *owned, needs_flush);
+                        {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none},
+                        nullptr});
+  enter(state, *owned, needs_flush);  // the last step that may throw
   std::uint64_t const number = ++state.issued;
   if (has(transfer.flags, OpFlags::ordered)) state.newest_ordered = number;
   if (needs_flush) {
     state.newest_put = number;
     state.start_flush = start_flush;
   }
-  if (peer.state().location.same_host) ++peer.state().unannounced_transfers->count;
+  count_unannounced(peer.state());
   return *owned.release();  // finish_if_done() frees it
 }
 
@@ -104,6 +146,7 @@ Issued end_issue(UnorderedTransfer& transfer) {
   if (transfer.parts == 0 && !waits_for_flush) {
     // The caller gets the status.
     transfer.completion = nullptr;
+    if (failed(status)) transfer.unflushed = nullptr;
     transfer.status = Status::ok;
     transfer.flushed = true;
     finish_if_done(transfer);
@@ -123,12 +166,10 @@ void end_part(UnorderedTransfer& transfer, Status status) {
 void end_flush(Peer& peer, Status status) {
   UnorderedTransfers& state = peer.state().make_transfers();
   state.flushing = false;
+  discount_flush(peer);
   state.flushed = state.flush_covers;
-  for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
-    if (failed(status))
-      peer.state().messages.errors.keep(it->first, {status, ReportedOperation::unknown, {}});
-    it = it->second <= state.flushed ? state.unflushed.erase(it) : std::next(it);
-  }
+  if (failed(status)) fail_unflushed(peer, status, state.flushed);
+  forget_unflushed(state, state.flushed);
   while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= state.flushed) {
     UnorderedTransfer& transfer = *state.awaiting_flush.begin()->second;
     state.awaiting_flush.erase(state.awaiting_flush.begin());
@@ -136,22 +177,31 @@ void end_flush(Peer& peer, Status status) {
     if (failed(status) && !failed(transfer.status)) transfer.status = status;
     finish_if_done(transfer);
   }
-  if (!state.awaiting_flush.empty()) request_flush(peer);
+  if (!state.awaiting_flush.empty() && !peer.state().messages.broken) request_flush(peer);
 }
 
 bool have_ended(Peer& peer, std::uint64_t number) {
-  if (peer.state().messages.broken) return true;
+  if (peer.state().messages.broken) return are_released(peer, number);
   UnorderedTransfers const& state = peer.state().transfers();
   if (state.need_flush(number)) request_flush(peer);
   return state.have_ended(number);
 }
 
+bool are_released(Peer& peer, std::uint64_t number) noexcept {
+  PeerState& state = peer.state();
+  bool const lost_here = state.messages.broken && state.location.same_host;
+  return lost_here || state.transfers().are_released(number);
+}
+
 void lose_transfers(Peer& peer) {
   UnorderedTransfers* const state = peer.state().transfers_if_any();
   if (state == nullptr) return;
+  fail_unflushed(peer, Status::transport, state->issued);
+  forget_unflushed(*state, state->issued);
+  discount_flush(peer);
   for (auto const& [number, transfer] : state->pending) {
     transfer->status = Status::transport;
-    report(*transfer);
+    if (peer.state().location.same_host) report(*transfer);
   }
   while (!state->awaiting_flush.empty()) {
     UnorderedTransfer& transfer = *state->awaiting_flush.begin()->second;

@@ -29,12 +29,15 @@ void end_part(UnorderedTransfer& transfer, Status status);
 /// Ends the flush that `UnorderedTransfers::start_flush` has started.
 void end_flush(Peer& peer, Status status);
 
-/// Whether every transfer up to `number` has ended, or the connection is lost. Starts a flush if puts up to
-/// `number` need one.
+/// Whether every transfer up to `number` has ended or is lost. Starts a flush if puts up to `number` need one.
 bool have_ended(Peer& peer, std::uint64_t number);
 
-/// Fails the transfers to an unreachable peer. A part that its protocol has not ended keeps the transfer's
-/// state; that of UCX to a process of this host never ends.
+/// Whether the buffers of every transfer up to `number` are free.
+bool are_released(Peer& peer, std::uint64_t number) noexcept;
+
+/// Fails the transfers to an unreachable peer, and the puts that no flush has covered. A transfer with parts
+/// that have not ended fails when they end, because its buffers are in use until then. Exception: parts of UCX
+/// to a process of this host never end, and nobody else uses the buffers any more.
 void lose_transfers(Peer& peer);
 
 }  // namespace mpixrma::engine

@@ -47,7 +47,7 @@ bool Engine::is_of_this_process() const noexcept { return state_->pid == own_pro
 bool Engine::is_checking() const noexcept { return state_->config.check != 0; }
 std::span<std::byte const> Engine::address() const noexcept { return state_->publication; }
 
-Engine::UnreportedFailures Engine::complete_everything() {
+UnreportedFailures Engine::complete_everything() {
   std::vector<Peer*> all;
   {
     std::lock_guard const listed(state_->peers.lock);
@@ -57,11 +57,14 @@ Engine::UnreportedFailures Engine::complete_everything() {
     });
   }
   UnreportedFailures found;
+  {
+    std::lock_guard const listed(state_->peers.lock);
+    found = state_->peers.take_failures_of_removed();
+  }
   for (Peer* const peer : all) {
     order.complete(*peer, std::max<std::uint64_t>(peer->newest(), 1));
     std::lock_guard const held(channel_of(*peer).lock);
-    if (found.all.count == 0) found.process = peer->process();
-    found.all.add(peer->state().messages.errors.take_all());
+    found.add(peer->state().messages.errors.take_all(), peer->process());
   }
   for (Peer* const peer : all) peers.release(*peer);
   found.all.add(failures.take_kept());

@@ -81,10 +81,6 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Returns Issued::sequence; 0: the operation cannot be appended, and nothing is done.
   std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
-  struct UnreportedFailures {
-    LateErrors::Failures all;
-    std::uint64_t process = 0;  ///< target of the first failure, if all.first.rank is LateError::of_peer
-  };
   /// Waits until all issued operations are complete, and returns all unreported failures.
   UnreportedFailures complete_everything();
 

@@ -8,6 +8,8 @@ namespace mpixrma::engine {
 
 LateErrors::Failures EngineFailures::take_all(Peer& peer, std::uint32_t context) {
   LateErrors::Failures failures;
+  // The requests of watch() alone report failures of the operations that they cover.
+  state_.watches.check();
   {
     std::lock_guard const held(channel_of(peer).lock);
     failures = peer.state().messages.errors.take(context);
@@ -22,6 +24,10 @@ LateErrors::Failures EngineFailures::take_all(Peer& peer, std::uint32_t context)
 void EngineFailures::forget(Peer& peer, std::uint32_t context) noexcept {
   std::lock_guard const held(channel_of(peer).lock);
   peer.state().messages.untracked.forget(context);
+  if (UnorderedTransfers* const transfers = peer.state().transfers_if_any()) {
+    if (auto const puts = transfers->unflushed.find(context); puts != transfers->unflushed.end())
+      puts->second.first = 0;
+  }
 }
 
 Status EngineFailures::take(Peer& peer, std::uint32_t context, LateError* error) {

@@ -44,7 +44,8 @@ void EngineOrder::wait_for_puts_to_self() {
   if (self == nullptr || self->newest() == 0) return;
   waits_.until(*self, [&] {
     std::lock_guard const held(channel_of(*self).lock);
-    return self->state().messages.is_executed(self->state().messages.ordered);
+    return self->state().messages.is_executed(self->state().messages.ordered) &&
+           have_ended(*self, self->state().transfers().newest_ordered);
   });
 }
 
@@ -72,8 +73,7 @@ void EngineOrder::complete(Peer& peer, std::uint64_t sequence) {
 
 bool EngineOrder::is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t transfer) {
   std::lock_guard const held(channel_of(peer).lock);
-  return peer.state().messages.is_complete_locally(sequence) &&
-         peer.state().transfers().are_released(transfer);
+  return peer.state().messages.is_complete_locally(sequence) && are_released(peer, transfer);
 }
 
 void EngineOrder::complete_local(Peer& peer, std::uint64_t sequence) {

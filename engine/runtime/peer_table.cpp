@@ -56,6 +56,8 @@ bool PeerTable::forget(Peer& peer, LostPeers* taken) {
     Channel& channel = channel_of(peer);
     std::lock_guard const held(channel.lock);
     if (!channel.message_protocol.remove_peer(peer)) return false;
+    // Of issuers that no longer exist: existing ones are users of the peer.
+    failures_of_removed_.add(peer.state().messages.errors.take_all(), peer.process());
   }
   state_.loss_notices.remove_peer(peer);
   traffic_of_removed_ += peer.state().traffic.read();

@@ -8,9 +8,11 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/net/address.hpp"
+#include "engine/op/late_error.hpp"
 #include "engine/op/statistics.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/runtime/pending_lock.hpp"
@@ -38,6 +40,8 @@ class PeerTable {
   Peer* known(std::uint64_t process) const noexcept;
   /// The traffic with removed peers. With the lock held.
   Traffic const& traffic_of_removed() const noexcept { return traffic_of_removed_; }
+  /// The failures of operations to removed peers that no call has reported. With the lock held.
+  UnreportedFailures take_failures_of_removed() noexcept { return std::exchange(failures_of_removed_, {}); }
   /// The process itself as a peer; nullptr if it is none. Any thread.
   Peer* self() const noexcept { return self_.load(std::memory_order_acquire); }
 
@@ -56,6 +60,7 @@ class PeerTable {
   std::vector<Peer*> unused_;         ///< peers without users
   std::uint64_t losses_ = 0;          ///< number of lost connections at the last check of unused peers
   Traffic traffic_of_removed_;        ///< traffic with removed peers
+  UnreportedFailures failures_of_removed_;
   std::atomic<Peer*> self_{nullptr};  ///< the process itself as a peer, if it is one
 };
 

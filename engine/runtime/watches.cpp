@@ -22,12 +22,16 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
   Channel& channel = channel_of(peer);
   if (operations.local)
     return peer.state().messages.is_complete_locally(operations.sequence) &&
-           peer.state().transfers().are_released(operations.transfer);
+           are_released(peer, operations.transfer);
   try {
     bool const finished = channel.message_protocol.streams.executed_or_request_ack(peer, operations.sequence);
     channel.answer_itself();
     if (!finished || !have_ended(peer, operations.transfer)) return false;
-    LateError const first = peer.state().messages.errors.take(operations.context).first;
+    LateError const first = peer.state()
+                                .messages.errors
+                                .take(operations.context, LateErrors::unspecified_process,
+                                      {operations.sequence, operations.transfer})
+                                .first;
     if (operations.error != nullptr) *operations.error = first;
     *failure = first.status;
     return true;

@@ -140,7 +140,7 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  *
  * @param win   a window of this library that is not from MPIX_Win_connect
  * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications has no effect
- * @param num   number of counters of this process, from 0 to 2^27; may differ between processes
+ * @param num   number of counters of this process, not fewer than before, at most 2^27; processes may differ
  *
  * Collective over the window; the notified operations of every process on it must be complete at their
  * targets, by MPI_Win_flush or the end of the epoch. On return every process has its

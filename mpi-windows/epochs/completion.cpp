@@ -24,6 +24,14 @@ int complete_messages(Window& window, Target& target) {
   return take_failure(window, target);
 }
 
+void wait_for_messages(Window& window, Target& target) {
+  for_each_part(target, [&window](Target& part) {
+    if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
+      window.engine.order.complete(*part.memory_owner, sequence);
+  });
+  window.stores.complete();
+}
+
 int take_failure(Window& window, Target& target) {
   (void)mpix_host_operations()->deliver_completions();  // first, to report failures of freed requests too
   engine::LateError error;

@@ -21,6 +21,8 @@ int report_losses(Window& window);
 int loss_of_process(Window const& window, int rank);
 /// Waits until the messages to `target` are complete there; returns the first failure.
 int complete_messages(Window& window, Target& target);
+/// Waits until the messages to `target` are complete there. The next completion returns their failures.
+void wait_for_messages(Window& window, Target& target);
 /// Waits until all operations issued to `target` are complete there; returns the first failure.
 inline int complete_target(Window& window, Target& target) {
   if (target.outstanding.is_set()) return complete_messages(window, target);

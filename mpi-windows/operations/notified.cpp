@@ -56,11 +56,7 @@ int fetch_counters(Window& window, Target& target) {
     read.target = window.control.layout.notifications();
     read.exposed.target = target.control_exposure;
     read.target_layout = read.origin_layout;
-    engine::Issued const issued = window.engine.issue(*target.process, read);
-    if (engine::failed(issued.status)) return class_of(window, issued.status);
-    window.engine.order.complete(*target.process, issued.sequence);
-    if (int const error = class_of(window, window.engine.failures.take(*target.process, window.context));
-        error != MPI_SUCCESS)
+    if (int const error = class_of(window, issue_alone(window, *target.process, read)); error != MPI_SUCCESS)
       return error;
   }
   target.counters = received[0];
@@ -131,18 +127,12 @@ int missing_counter(Target const& target, int index) {
 }
 
 int complete_and_notify(Window& window, Target& target, engine::RemoteAddress counter, MPI_Request* request) {
-  if (int const error = complete_target(window, target); error != MPI_SUCCESS) return error;
+  wait_for_messages(window, target);
   engine::RmaOp raise = engine::update_with(engine::ReduceOp::increment, engine::ElementType::uint64);
   raise.flags = engine::OpFlags::element_atomic;
-  raise.context = window.context;
   raise.target = counter;
   raise.target_layout = engine::Layout::contiguous(sizeof(std::uint64_t));
-  engine::Issued const issued = window.engine.issue(*target.process, raise);
-  engine::Status status = issued.status;
-  if (!engine::failed(status) && issued.sequence != 0) {
-    window.engine.order.complete(*target.process, issued.sequence);
-    status = window.engine.failures.take(*target.process, window.context);
-  }
+  engine::Status const status = issue_alone(window, *target.process, raise);
   if (request != nullptr && !engine::failed(status)) *request = completed_request();
   return class_of(window, status);
 }

@@ -7,6 +7,7 @@
 #include "datatype/absolute.hpp"
 #include "datatype/datatype.hpp"
 #include "engine/proto/direct.hpp"
+#include "engine/runtime/blocking_completion.hpp"
 #include "mpi-windows/epochs/access.hpp"
 #include "mpi-windows/epochs/queue.hpp"
 #include "mpi-windows/operations/notified.hpp"
@@ -136,6 +137,19 @@ inline engine::Issued issue_to_engine(Window& window, Target& target, engine::Rm
   return issued;
 }
 
+/// Issues an operation with a completion of its own, and waits until it is complete at the target: late
+/// errors of other operations stay for the calls that report them.
+inline engine::Status issue_alone(Window& window, engine::Peer& peer, engine::RmaOp operation) {
+  engine::BlockingCompletion completion;
+  operation.context = window.context;
+  operation.completion = &completion;
+  operation.flags = operation.flags | engine::OpFlags::remote_completion;
+  engine::Issued const issued = window.engine.issue(peer, operation);
+  if (engine::failed(issued.status) || issued.complete) return issued.status;
+  window.engine.waits.until(peer, [&] { return completion.is_done.load(std::memory_order_acquire); });
+  return completion.status;
+}
+
 /// Issues an operation by load and store, by issue_without_peer(), or to the engine. Sets the context and the
 /// completion of the operation. Returns an error class or code.
 inline int issue_operation(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
@@ -185,7 +199,10 @@ inline int issue_with_notification(Window& window, Target& target, engine::RmaOp
     return issue_operation(window, target, operation, request);
   }
   // There are no data, or they belong to a process other than the one that has the counter.
-  if (operation.target_layout.size() != 0) {
+  if (operation.target_layout.size() != 0 && target.memory_owner != nullptr) {
+    engine::Status const status = issue_alone(window, *target.memory_owner, operation);
+    if (engine::failed(status)) return failure_of(window, target, status, operation);
+  } else if (operation.target_layout.size() != 0) {
     if (int const error = issue_operation(window, target, operation, nullptr); error != MPI_SUCCESS)
       return error;
   }

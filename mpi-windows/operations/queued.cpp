@@ -44,9 +44,17 @@ class QueuedOperation final : public QueuedCall {
 
  private:
   int issue_permitted(Window& window, Target& target) {
-    bool const is_plain = notification_ == no_notification && target.memory_owner != nullptr;
-    if (completion_ == nullptr || !is_plain) return issue_and_wait(window, target);
-    if (try_load_store(window, target, operation_)) return finish(engine::Status::ok);
+    bool const notifies = notification_ != no_notification;
+    bool const counter_is_elsewhere =
+        notifies && (target.memory_owner != target.process || operation_.target_layout.size() == 0);
+    if (completion_ == nullptr || target.memory_owner == nullptr || counter_is_elsewhere)
+      return issue_and_wait(window, target);
+    if (notifies) {
+      int const error = find_counter(window, target, notification_, &operation_.notify);
+      if (error != MPI_SUCCESS) return finish_with(counter_error(target, error));
+    } else if (try_load_store(window, target, operation_)) {
+      return finish(engine::Status::ok);
+    }
     operation_.completion = completion_;
     engine::Issued const issued = issue_to_engine(window, target, operation_);
     return issued.complete ? finish(issued.status) : MPI_SUCCESS;
@@ -55,10 +63,17 @@ class QueuedOperation final : public QueuedCall {
   /// return.
   int issue_and_wait(Window& window, Target& target) {
     int error = issue_with_notification(window, target, operation_, notification_, nullptr);
-    if (error == MPI_ERR_ARG && notification_ != no_notification)
-      error = missing_counter(target, notification_);
+    if (notification_ != no_notification) error = counter_error(target, error);
     if (completion_ == nullptr) return error;
-    if (error == MPI_SUCCESS) error = complete_target(window, target);
+    // Other operations have been waited for alone.
+    if (error == MPI_SUCCESS && target.memory_owner == nullptr) error = complete_target(window, target);
+    return finish_with(error);
+  }
+  /// Returns the error of an operation with a notification.
+  int counter_error(Target const& target, int error) const {
+    return error == MPI_ERR_ARG ? missing_counter(target, notification_) : error;
+  }
+  int finish_with(int error) noexcept {
     completion_->error = error;
     return finish(error == MPI_SUCCESS ? engine::Status::ok : engine::Status::bad_argument);
   }

@@ -227,10 +227,13 @@ bool append_accumulate(Window& window, UpdateCall const& call) {
                      .flags = window.hints.accumulate_flags()});
 }
 
-/// Describes `buffer`, which must have as many bytes as the target. Returns an error class.
+/// Describes `buffer`, which must have as many bytes as the target, and elements of the same type. Returns an
+/// error class.
 int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* side) {
   if (int const error = side->describe(buffer.type, buffer.count); error != MPI_SUCCESS) return error;
-  return side->bytes() == target.bytes() ? MPI_SUCCESS : MPI_ERR_TYPE;
+  bool const has_elements = target.bytes() != 0;
+  bool const alike = !has_elements || side->type().flat().element == target.type().flat().element;
+  return alike && side->bytes() == target.bytes() ? MPI_SUCCESS : MPI_ERR_TYPE;
 }
 
 int update_checked(Window& window, UpdateCall const& call, MPI_Request* request) {
@@ -270,7 +273,8 @@ int update_checked(Window& window, UpdateCall const& call, MPI_Request* request)
 __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& call,
                                      MPI_Request* request) noexcept try {
   Window& window = *static_cast<Window*>(handle);
-  if (call.operation == ReduceOp::count_) return MPI_ERR_OP;
+  bool const does_nothing = call.operation == ReduceOp::no_op && call.result == nullptr;
+  if (call.operation == ReduceOp::count_ || does_nothing) return MPI_ERR_OP;
   window.stores.note();
   bool const plain = request == nullptr && call.notification == no_notification;
   if (plain && (try_contiguous(window, call) || try_contiguous_traced(window, call) ||

@@ -308,6 +308,45 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
   });
 }
 
+/// A put has left this process, and nothing has shown that it has arrived: it fails with its target, also if
+/// its issuer has gone meanwhile.
+TEST_P(Fault, PutsToAKilledTargetAreReportedOnce) {
+  run_mortal(2, [](Rank& rank) {
+    if (GetParam().name == std::string("same_host")) return;  // stores need no living target
+    std::uint64_t* memory = nullptr;
+    ASSERT_EQ(rank.engine().memory.allocate(4096, reinterpret_cast<void**>(&memory)), Status::ok);
+    rank.publish(0, memory);
+    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
+    rank.signal(2, 1);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
+    if (rank.rank() == 1) {
+      ::pause();
+      return;
+    }
+    rank.expect_death(1);
+    std::uint64_t value = 1;
+    RmaOp put = contiguous(OpKind::put, &value, rank.published(1, 0), sizeof value);
+    // Until the key has arrived, puts are messages.
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+      ::usleep(5000);
+    }
+    auto const target = static_cast<pid_t>(rank.published(1, 1));
+    test::stop(target);
+    put.context = 1;
+    ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
+    put.context = 2;
+    ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
+    ::kill(target, SIGKILL);
+    rank.engine().order.complete(rank.peer(1), UINT64_MAX);
+    rank.engine().order.complete_local(rank.peer(1), UINT64_MAX);
+    EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 1), Status::transport);
+    EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 1), Status::ok);
+    EXPECT_EQ(rank.engine().complete_everything().all.count, 1u);
+    EXPECT_EQ(rank.engine().complete_everything().all.count, 0u);
+  });
+}
+
 /// Nobody waits for the signal, and a request for its acknowledgement is no operation that could be lost.
 TEST_P(Fault, EndOfTargetOfSignalsIsNotReported) {
   run_mortal(2, [](Rank& rank) {

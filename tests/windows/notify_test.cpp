@@ -91,5 +91,71 @@ TEST_P(Notification, W126_17_loses_no_increment_of_many_origins) {
   EXPECT_EQ(window.base<long>()[0], long{rounds} * size_);
 }
 
+/// The failure of another operation prevents no notified operation: the next completion reports it.
+TEST_F(WindowTest, W126_28_failures_of_other_operations_prevent_no_notification) {
+  Window const window(Flavour::dynamic, 64);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 2), MPI_SUCCESS);
+  long const value = 7;
+  MPI_Win_lock_all(0, window);
+  for (int index = 0; index < 2; ++index) {
+    int const rejected = MPI_Put(&value, 1, MPI_LONG, next_, 0x10, 1, MPI_LONG, window);
+    int const count = index == 0 ? 1 : 0;
+    EXPECT_EQ(
+        MPIX_Put_notify(&value, count, MPI_LONG, next_, window.at(next_, 0), count, MPI_LONG, index, window),
+        MPI_SUCCESS);
+    int const flushed = MPI_Win_flush(next_, window);
+    EXPECT_EQ(class_of(rejected != MPI_SUCCESS ? rejected : flushed), MPI_ERR_RMA_RANGE);
+    EXPECT_EQ(MPI_Win_flush(next_, window), MPI_SUCCESS);
+  }
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  EXPECT_EQ(window.base<long>()[0], 7);
+  for (int index = 0; index < 2; ++index) {
+    MPI_Count counted = -1;
+    EXPECT_EQ(MPIX_Win_get_notify_value(window, index, &counted), MPI_SUCCESS);
+    EXPECT_EQ(counted, 1) << "counter " << index;
+  }
+}
+
+TEST_F(WindowTest, W126_28_request_of_a_notified_operation_reports_that_operation) {
+  Window const window(Flavour::dynamic, 64);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
+  long const value = 7;
+  MPI_Win_lock_all(0, window);
+  int const rejected = MPI_Put(&value, 1, MPI_LONG, next_, 0x10, 1, MPI_LONG, window);
+  MPI_Request request = MPI_REQUEST_NULL;
+  ASSERT_EQ(
+      MPIX_Rput_notify(&value, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, 0, window, &request),
+      MPI_SUCCESS);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  int const flushed = MPI_Win_flush(next_, window);
+  EXPECT_EQ(class_of(rejected != MPI_SUCCESS ? rejected : flushed), MPI_ERR_RMA_RANGE);
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  EXPECT_EQ(window.base<long>()[0], 7);
+  MPI_Count counted = -1;
+  EXPECT_EQ(MPIX_Win_get_notify_value(window, 0, &counted), MPI_SUCCESS);
+  EXPECT_EQ(counted, 1);
+}
+
+/// Both sides of an accumulate must have elements of one type, and it must do something.
+TEST_F(WindowTest, NotifiedAccumulatesCompareTypes) {
+  Window const window(Flavour::allocate, 64);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
+  int const value = 1;
+  MPI_Win_lock_all(0, window);
+  auto const accumulate = [&](MPI_Datatype target_type, MPI_Op op) {
+    return class_of(MPIX_Accumulate_notify(&value, 1, MPI_INT, next_, 0, 1, target_type, op, 0, window));
+  };
+  EXPECT_EQ(accumulate(MPI_FLOAT, MPI_SUM), MPI_ERR_TYPE);
+  EXPECT_EQ(accumulate(MPI_INT, MPI_NO_OP), MPI_ERR_OP);
+  EXPECT_EQ(accumulate(MPI_INT, MPI_SUM), MPI_SUCCESS);
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  MPI_Count counted = -1;
+  EXPECT_EQ(MPIX_Win_get_notify_value(window, 0, &counted), MPI_SUCCESS);
+  EXPECT_EQ(counted, 1);
+}
+
 }  // namespace
 }  // namespace mpixrma::test

@@ -18,11 +18,12 @@ extern "C" {
 int ARMCI_Create_mutexes(int count);
 int ARMCI_Destroy_mutexes(void);
 
-/** Acquires and releases a mutex, in the order of the requests. Operations that the holder issued to the
- *  process of the mutex take effect before the next holder acquires it; operations to other processes need a
- *  fence first. Local. A wrong argument, a mutex that the caller holds already (lock) or does not hold
- *  (unlock) ends the program through ARMCI_Error. With MPI_THREAD_MULTIPLE the threads of one process exclude
- *  each other, and any thread of the holder's process may unlock. (ARMCI 1.1, operations 9.)
+/** Acquires and releases a mutex, in the order in which requests arrive (docs/semantics.md, Locks).
+ *  Operations that the holder issued to the process of the mutex take effect before the next holder acquires
+ *  it; operations to other processes need a fence first. Not collective; ARMCI_Lock waits until the holder
+ *  unlocks. A wrong argument, a mutex that the calling thread has locked (lock) or that the process does not
+ *  hold (unlock) ends the program through ARMCI_Error. With MPI_THREAD_MULTIPLE the threads of one process
+ *  exclude each other, and any thread of the holder's process may unlock. (ARMCI 1.1, operations 9.)
  * @param mutex  index of the mutex at its process, from 0 on
  * @param proc   process of the mutex, a rank in the communicator of initialisation */
 void ARMCI_Lock(int mutex, int proc);

@@ -57,8 +57,9 @@ int ARMCI_AccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], vo
                int dst_stride_ar[], int count[], int stride_levels, int proc);
 
 /** Puts data, then the int `value` into the int `flag` at the same process; the flag is visible after the
- *  data. If the data is rejected, the flag is not written; if the flag's address is null, nothing is put.
- *  Local; completion is that of ARMCI_Put. (Not in ARMCI 1.1.)
+ *  data. Completes all earlier operations to the process. If the data or one of these is rejected, the flag
+ *  is not written, and the call returns nonzero; if the flag's address is null, nothing is put.
+ *  Waits for the target, which need not call anything. (Not in ARMCI 1.1.)
  * @param src, src_ptr   first byte to read, at the caller
  * @param dst, dst_ptr   first byte to write, at `proc`
  * @param size           bytes

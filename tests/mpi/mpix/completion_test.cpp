@@ -1,4 +1,6 @@
 /// Completion at the origin, completion by request, versions and error classes.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -172,6 +174,31 @@ TEST_F(Completions, ReportFailures) {
   EXPECT_EQ(issued == MPI_SUCCESS ? completed : issued, address_class);
   EXPECT_EQ(issued == MPI_SUCCESS ? issued : completed, MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+}
+
+/// However late the program completes a request, the request reports the failures of the operations that it
+/// covers, and no others.
+TEST_F(Completions, RequestReportsFailuresOfItsOperationsOnly) {
+  ErrorsReturn const returned(world);
+  long value = 1;
+  auto* const nowhere = reinterpret_cast<char*>(std::uintptr_t{4096});
+  char* const there = memory_.at(next(), Memory::plain, 64L * memory_.rank());
+  for (int round = 0; round < 10; ++round) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), there), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Icomplete(&world, next(), &request), MPI_SUCCESS);
+    bool reported = transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), nowhere) != MPI_SUCCESS;
+    ::usleep(2000);
+    EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS) << "round " << round;
+    EXPECT_EQ(MPIX_RMA_Complete(&world, next()) == MPI_SUCCESS, reported) << "round " << round;
+
+    reported = transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), nowhere) != MPI_SUCCESS;
+    ASSERT_EQ(MPIX_RMA_Icomplete(&world, next(), &request), MPI_SUCCESS);
+    ::usleep(2000);
+    EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS) << "round " << round;
+    EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS, reported) << "round " << round;
+  }
+  MPI_Barrier(world);
 }
 
 /// Several messages of the operation fail, some of them after its request has reported the first failure.
