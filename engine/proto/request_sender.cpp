@@ -40,14 +40,11 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
                                   std::size_t payload_bytes) const noexcept {
   using Writer = wire::BatchWriter<wire::RequestHeader>;
   bool const small = payload_bytes + Writer::max_overhead <= batch_bytes_ / 2;
-  // The request of a get is small, however much data it asks for.
-  bool const moves_much = operation.total > batch_bytes_ / 2;
-  bool const carries_much = !small || (moves_much && operation.header.kind != wire::RequestKind::get);
-  if (operation.excluded_from_batch || carries_much) return false;
+  if (operation.excluded_from_batch || !small || operation.total > batch_bytes_ / 2) return false;
   MessageStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.lock_may_batch;
   if (stream.has_open_batch()) return true;
-  return !operation.flushes_batch && (stream.is_busy() || (!moves_much && may_defer(peer, operation)));
+  return !operation.flushes_batch && (stream.is_busy() || may_defer(peer, operation));
 }
 
 /// An operation with a notification is not deferred: the target may be waiting for the notification.
