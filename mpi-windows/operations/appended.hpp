@@ -7,15 +7,16 @@
 namespace mpixrma::windows {
 
 /// Appends a put, or an update with one operand and no result, of contiguous elements of one type on both
-/// sides. `run` has the kind and, for an update, the operation. Returns false if nothing was done: the general
-/// path then describes the operation in full, checks all arguments and reports errors.
+/// sides. `run` has the kind and, for an update, the operation. Returns false if nothing was done: the
+/// general path then describes the operation in full, checks all arguments and reports errors.
 inline bool try_append(Window& window, mpix_window_buffer const& origin, mpix_window_place const& place,
                        engine::RunOperation run) {
   if (origin.type != place.type || origin.count != place.count) return false;
   Target& target = window.targets.recent(place.rank);
   // Acquire: as in TargetTable::find_open().
   bool const is_open = target.access.load(std::memory_order_acquire) == EpochAccess::open;
-  if (!is_open || target.memory_owner == nullptr || window.is_dynamic()) return false;
+  if (!is_open || target.stripes != nullptr || target.memory_owner == nullptr || window.is_dynamic())
+    return false;
   Datatype const* const type = window.recent_type.find(place.type);
   run.bytes = type != nullptr ? type->contiguous_bytes(place.count) : 0;
   if (run.bytes == 0) return false;

@@ -220,7 +220,9 @@ __attribute__((noinline)) bool try_contiguous_traced(Window& window, UpdateCall 
 
 /// As try_append().
 bool append_accumulate(Window& window, UpdateCall const& call) {
-  if (call.result != nullptr || engine::operand_count(call.operation) != 1) return false;
+  bool const has_one_operand =
+      call.operation != ReduceOp::count_ && engine::operand_count(call.operation) == 1;
+  if (call.result != nullptr || !has_one_operand) return false;
   return try_append(window, *call.origin, *call.target,
                     {.kind = engine::OpKind::update,
                      .reduce_op = call.operation,
@@ -277,9 +279,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   if (call.operation == ReduceOp::count_ || does_nothing) return MPI_ERR_OP;
   window.stores.note();
   bool const plain = request == nullptr && call.notification == no_notification;
-  if (plain && (try_contiguous(window, call) || try_contiguous_traced(window, call) ||
-                append_accumulate(window, call)))
-    return MPI_SUCCESS;
+  if (plain && (try_contiguous(window, call) || try_contiguous_traced(window, call))) return MPI_SUCCESS;
   int const error = update_checked(window, call, request);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
@@ -295,17 +295,21 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
 __attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,
                                                    MPI_Datatype origin_type, int rank, MPI_Aint disp,
                                                    MPI_Count count, MPI_Datatype type, ReduceOp operation,
-                                                   mpix_window_t* window) noexcept {
+                                                   mpix_window_t* window) noexcept try {
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
+  mpix_window_buffer const from{const_cast<void*>(origin), origin_count, origin_type};
+  mpix_window_place const place{rank, disp, count, type};
+  UpdateCall const call{operation, &from, nullptr, nullptr, &place};
+  if (append_accumulate(state, call)) return MPI_SUCCESS;  // first, because most of a stream does
   auto const attempt = [&] {
     return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
   };
   if (alike && try_traced(state, attempt, [] { return engine::TracedOp::accumulate; })) [[unlikely]]
     return MPI_SUCCESS;
-  mpix_window_buffer const from{const_cast<void*>(origin), origin_count, origin_type};
-  mpix_window_place const place{rank, disp, count, type};
-  return update(window, {operation, &from, nullptr, nullptr, &place}, nullptr);
+  return update(window, call, nullptr);
+} catch (...) {
+  return class_of_exception();
 }
 
 /// Fetches and updates one element while a trace is written, or by the general path.
