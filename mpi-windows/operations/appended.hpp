@@ -15,8 +15,7 @@ inline bool try_append(Window& window, mpix_window_buffer const& origin, mpix_wi
   Target& target = window.targets.recent(place.rank);
   // Acquire: as in TargetTable::find_open().
   bool const is_open = target.access.load(std::memory_order_acquire) == EpochAccess::open;
-  if (!is_open || target.stripes != nullptr || target.memory_owner == nullptr || window.is_dynamic())
-    return false;
+  if (!is_open || target.memory_owner == nullptr || window.is_dynamic()) return false;
   Datatype const* const type = window.recent_type.find(place.type);
   run.bytes = type != nullptr ? type->contiguous_bytes(place.count) : 0;
   if (run.bytes == 0) return false;

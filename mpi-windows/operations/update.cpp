@@ -292,24 +292,33 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   return class_of_exception();
 }
 
-__attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,
-                                                   MPI_Datatype origin_type, int rank, MPI_Aint disp,
-                                                   MPI_Count count, MPI_Datatype type, ReduceOp operation,
-                                                   mpix_window_t* window) noexcept try {
-  bool const alike = origin_type == type && origin_count == count;
-  auto& state = *static_cast<Window*>(window);
+/// Accumulates by a batch, or by the general path. The arguments are those of the caller, in the same order.
+__attribute__((noinline)) int accumulate_general_path(void const* origin, MPI_Count origin_count,
+                                                      MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                      MPI_Count count, MPI_Datatype type, ReduceOp operation,
+                                                      mpix_window_t* window) noexcept try {
   mpix_window_buffer const from{const_cast<void*>(origin), origin_count, origin_type};
   mpix_window_place const place{rank, disp, count, type};
   UpdateCall const call{operation, &from, nullptr, nullptr, &place};
-  if (append_accumulate(state, call)) return MPI_SUCCESS;  // first, because most of a stream does
+  if (append_accumulate(*static_cast<Window*>(window), call)) return MPI_SUCCESS;  // most of a stream
+  return update(window, call, nullptr);
+} catch (...) {
+  return class_of_exception();
+}
+
+__attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,
+                                                   MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                   MPI_Count count, MPI_Datatype type, ReduceOp operation,
+                                                   mpix_window_t* window) noexcept {
+  bool const alike = origin_type == type && origin_count == count;
+  auto& state = *static_cast<Window*>(window);
   auto const attempt = [&] {
     return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
   };
   if (alike && try_traced(state, attempt, [] { return engine::TracedOp::accumulate; })) [[unlikely]]
     return MPI_SUCCESS;
-  return update(window, call, nullptr);
-} catch (...) {
-  return class_of_exception();
+  return accumulate_general_path(origin, origin_count, origin_type, rank, disp, count, type, operation,
+                                 window);
 }
 
 /// Fetches and updates one element while a trace is written, or by the general path.
