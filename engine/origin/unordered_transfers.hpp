@@ -42,8 +42,8 @@ struct UnorderedTransfer {
   bool reported;  ///< its completion has been called
   ReportedOperation kind;
   TargetMemory memory;
-  UnflushedPuts*
-      unflushed;  ///< enters there when its parts have ended; nullptr: needs no flush, or awaits it
+  /// A put enters there when its parts have ended. nullptr: it needs no flush, or its completion awaits one.
+  UnflushedPuts* unflushed;
 };
 
 /// Transfers are numbered from 1 in issue order, by all protocols together. A get has ended when its parts
@@ -71,7 +71,7 @@ struct UnorderedTransfers {
   }
 
   /// Whether no transfer or flush is in flight, and no put needs a flush.
-  bool are_idle() const noexcept { return !flushing && have_ended(issued); }
+  bool are_idle() const noexcept { return !flushing && are_complete(issued); }
 
   /// Whether puts up to `number` may need a flush.
   bool need_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
@@ -82,7 +82,9 @@ struct UnorderedTransfers {
   }
 
   /// Whether every transfer up to `number` has ended.
-  bool have_ended(std::uint64_t number) const noexcept { return are_released(number) && !need_flush(number); }
+  bool are_complete(std::uint64_t number) const noexcept {
+    return are_released(number) && !need_flush(number);
+  }
 };
 
 }  // namespace mpixrma::engine

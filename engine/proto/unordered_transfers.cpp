@@ -184,7 +184,7 @@ bool have_ended(Peer& peer, std::uint64_t number) {
   if (peer.state().messages.broken) return are_released(peer, number);
   UnorderedTransfers const& state = peer.state().transfers();
   if (state.need_flush(number)) request_flush(peer);
-  return state.have_ended(number);
+  return state.are_complete(number);
 }
 
 bool are_released(Peer& peer, std::uint64_t number) noexcept {

@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 LateErrors::Failures EngineFailures::take_all(Peer& peer, std::uint32_t context) {
   LateErrors::Failures failures;
   // The requests of watch() alone report failures of the operations that they cover.
-  state_.watches.check();
+  state_.watches.settle();
   {
     std::lock_guard const held(channel_of(peer).lock);
     failures = peer.state().messages.errors.take(context);

@@ -75,7 +75,7 @@ class MPIX_ENGINE_API EngineOrder {
   void wait_for_multi_peer_fence(Peer const* next);
 
  private:
-  bool is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network);
+  bool is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t transfer);
   bool is_complete(Peer& peer, std::uint64_t sequence);
   void end_multi_peer_fence();
 

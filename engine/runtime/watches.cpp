@@ -89,6 +89,13 @@ int Watches::check_all() {
          });
 }
 
+void Watches::settle_operations() {
+  complete_ended(operations_, [](OperationsWatch& watch) {
+    std::lock_guard const held(channel_of(*watch.operations.peer).lock);
+    return are_complete(watch.operations, &watch.status);
+  });
+}
+
 void Watches::forget(void const* begin, void const* end) {
   complete_ended(counters_, [&](CounterWatch& watch) {
     void const* const counter = watch.counter;

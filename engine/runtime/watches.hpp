@@ -37,6 +37,12 @@ class Watches {
   /// Calls the completions of ended waits. Returns their number.
   int check() { return waiting_.load(std::memory_order_relaxed) == 0 ? 0 : check_all(); }
 
+  /// Calls the completions of all waits for operations that have ended: they take the failures that they
+  /// report.
+  void settle() {
+    if (waiting_.load(std::memory_order_relaxed) != 0) settle_operations();
+  }
+
   /// Ends the waits for counters in [begin, end), with Status::bad_address if the threshold is not reached.
   void forget(void const* begin, void const* end);
   /// Removes the wait for a counter with this number. Returns its completion, or nullptr if it has ended.
@@ -63,6 +69,7 @@ class Watches {
   };
 
   int check_all();
+  void settle_operations();
   template <typename Any, typename Look>
   int complete_ended(std::vector<Any>& watches, Look look);
 

@@ -107,7 +107,7 @@ TEST(Network, NewestPositionCoversPuts) {
       start(rank, contiguous(OpKind::put, out.data(), rank.published(1, 0), out.size() * 8), OpFlags::none);
       EXPECT_NE(EngineOrder::newest(peer), 0u);
       rank.engine().order.complete(peer, EngineOrder::newest(peer));
-      EXPECT_TRUE(peer.state().transfers().have_ended(peer.state().transfers().issued));
+      EXPECT_TRUE(peer.state().transfers().are_complete(peer.state().transfers().issued));
       EXPECT_TRUE(rank.engine().order.test(peer, 0));
     }
     rank.barrier();
