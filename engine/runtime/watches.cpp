@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 
+#include "engine/runtime/counters.hpp"
 #include "engine/runtime/state.hpp"
 
 namespace mpixrma::engine {
