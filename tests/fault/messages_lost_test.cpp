@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tests/fault/mortal_target.hpp"
 #include "tests/support/descriptors.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/stopped.hpp"
@@ -18,19 +19,11 @@ TEST(MessagesLost, LineNamesTheProcessByItsRank) {
   auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_MESSAGE; };
   auto const body = [](Rank& rank) {
     std::uint64_t memory = 0;
-    rank.publish(0, &memory);
-    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
-    rank.signal(2, 1);
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
-    if (rank.rank() == 1) {
-      ::pause();
-      return;
-    }
-    rank.expect_death(1);
+    pid_t const target = test::start_mortal_target(rank, &memory);
+    if (target == 0) return;
     std::uint64_t value = 1;
     RmaOp const put = contiguous(OpKind::put, &value, rank.published(1, 0), sizeof value);
     ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
-    auto const target = static_cast<pid_t>(rank.published(1, 1));
     test::stop(target);
     ::testing::internal::CaptureStderr();
     ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);

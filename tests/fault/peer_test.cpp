@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/fault/mortal_target.hpp"
 #include "tests/fault/other_host.hpp"
 #include "tests/fault/own_process.hpp"
 #include "tests/support/engine_paths.hpp"
@@ -315,15 +316,8 @@ TEST_P(Fault, PutsToAKilledTargetAreReportedOnce) {
     if (GetParam().name == std::string("same_host")) return;  // stores need no living target
     std::uint64_t* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(4096, reinterpret_cast<void**>(&memory)), Status::ok);
-    rank.publish(0, memory);
-    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
-    rank.signal(2, 1);
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
-    if (rank.rank() == 1) {
-      ::pause();
-      return;
-    }
-    rank.expect_death(1);
+    pid_t const target = test::start_mortal_target(rank, memory);
+    if (target == 0) return;
     std::uint64_t value = 1;
     RmaOp put = contiguous(OpKind::put, &value, rank.published(1, 0), sizeof value);
     // Until the key has arrived, puts are messages.
@@ -331,7 +325,6 @@ TEST_P(Fault, PutsToAKilledTargetAreReportedOnce) {
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       ::usleep(5000);
     }
-    auto const target = static_cast<pid_t>(rank.published(1, 1));
     test::stop(target);
     put.context = 1;
     ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
@@ -351,19 +344,13 @@ TEST_P(Fault, PutsToAKilledTargetAreReportedOnce) {
 TEST_P(Fault, EndOfTargetOfSignalsIsNotReported) {
   run_mortal(2, [](Rank& rank) {
     std::uint64_t memory[2] = {};
-    rank.publish(0, memory);
-    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
-    rank.signal(2, 1);
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
-    if (rank.rank() == 1) {
-      ::pause();
-      return;
-    }
-    rank.expect_death(1);
+    pid_t const target = test::start_mortal_target(rank, memory);
+    if (target == 0) return;
     std::uint64_t const value = 1;
     RmaOp const put = contiguous(OpKind::put, const_cast<std::uint64_t*>(&value), rank.published(1, 0), 8);
-    ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
-    auto const target = static_cast<pid_t>(rank.published(1, 1));
+    // The second put follows the query for a key that the first one has sent: nothing is in flight
+    // afterwards.
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
     test::stop(target);
     RmaOp raise = contiguous(ReduceOp::increment, ElementType::uint64, nullptr, rank.published(1, 0) + 8, 8);
     raise.flags = OpFlags::element_atomic | OpFlags::delayed_ack;
