@@ -2,14 +2,18 @@
 /// block others.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/net/batch.hpp"
+#include "engine/runtime/inspection.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/imposture.hpp"
 
@@ -164,17 +168,44 @@ void prepare(Rank& rank) {
   rank.barrier();
 }
 
+/// The description that the engine of this process gives to mpix-rma ps.
+std::string description() {
+  FileDescriptor const connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  std::string const name = Inspection::prefix + std::to_string(::getpid()) + "/0";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  auto const bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  EXPECT_EQ(::connect(connection.get(), reinterpret_cast<sockaddr const*>(&address), bytes), 0);
+  std::string text(1 << 16, '\0');
+  ssize_t const got = ::recv(connection.get(), text.data(), text.size(), MSG_WAITALL);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+/// Returns whether a lock request waits in this process, or none does, before a time limit.
+bool comes_to_wait(bool waits) {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20 * test::slowness);
+  while ((description().find(" waits for it") != std::string::npos) != waits) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    ::usleep(1000);
+  }
+  return true;
+}
+
 /// The friend holds lock 0 when the rogue's stream requests it, with a put of `value` behind the request.
-/// Then both continue independently, the rogue to its end: as_rogue(rank, origin, position of the request)
-/// and as_friend(rank, friend).
-template <typename AsRogue, typename AsFriend>
-void compete(AsRogue as_rogue, AsFriend as_friend) {
+/// Then all continue independently, the rogue to its end: as_rogue(rank, origin, position of the request),
+/// as_friend(rank, friend) and as_victim(rank).
+template <typename AsRogue, typename AsFriend, typename AsVictim = void (*)(Rank&)>
+void compete(
+    AsRogue as_rogue, AsFriend as_friend, AsVictim as_victim = [](Rank&) {}) {
   constexpr std::uint64_t ended = 3;
   run_job(
       ranks, configure,
       [=](Rank& rank) {
         prepare(rank);
         if (rank.rank() == victim) {
+          as_victim(rank);
           EXPECT_TRUE(rank.wait_for_value(friendly, stage_slot, ended, 60));
         } else if (rank.rank() == rogue) {
           EXPECT_TRUE(rank.wait_for_value(friendly, stage_slot, 1));
@@ -229,16 +260,23 @@ TEST(HostileLocks, StreamWaitsForOneLockAndLocksOfDeadAreFreed) {
 
 TEST(HostileLocks, ProcessThatEndsWhileItsStreamWaitsIsSkipped) {
   compete(
-      [](Rank& rank, Origin&, std::uint64_t) {
+      [](Rank& rank, Origin& origin, std::uint64_t) {
         rank.expect_death(rogue);
+        origin.progress_until(rank, victim, 1);
         rank.signal(stage_slot, 1);
       },
-      [](Rank&, Friend const& self) {
-        ::usleep(300000);
+      [](Rank& rank, Friend const& self) {
+        EXPECT_TRUE(rank.wait_for_value(victim, stage_slot, 2));
         self.unlock(0);
         EXPECT_EQ(self.lock(0), Status::ok);
         EXPECT_EQ(self.get(), 0u);
         self.unlock(0);
+      },
+      [](Rank& rank) {
+        EXPECT_TRUE(comes_to_wait(true));
+        rank.signal(stage_slot, 1);
+        EXPECT_TRUE(comes_to_wait(false));
+        rank.signal(stage_slot, 2);
       });
 }
 
