@@ -1,5 +1,6 @@
 /// armci_msg_*: message passing over MPI on ARMCI's own communicator.
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "armci/groups.hpp"
@@ -12,7 +13,11 @@ namespace {
 
 template <typename T>
 T magnitude(T value) {
-  return value < 0 ? static_cast<T>(-value) : value;
+  // As unsigned: the least integer has no positive counterpart, and stays as it is.
+  if constexpr (std::is_integral_v<T>)
+    return value < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(value)) : value;
+  else
+    return value < 0 ? -value : value;
 }
 
 /// The values of each process on which a reduction operates.
@@ -108,18 +113,16 @@ void combine(char const* call, void* x, int n, char const* op, int type, MPI_Com
   check_mpi(call, MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm));
 }
 
-/// Checks the buffer of a message.
 void check_buffer(char const* call, void const* buffer, int bytes) {
   if (bytes < 0) fail(call, "length %d is negative", bytes);
   if (buffer == nullptr && bytes > 0) fail(call, "the buffer is null");
 }
 
-/// MPI_ANY_TAG is negative.
+/// Rejects MPI_ANY_TAG, too, which is negative.
 void check_tag(char const* call, int tag) {
   if (tag < 0) fail(call, "tag %d is negative", tag);
 }
 
-/// Returns the sender.
 int receive(char const* call, int tag, void* buffer, int bytes, int* received, int from) {
   check_tag(call, tag);
   check_buffer(call, buffer, bytes);
@@ -176,7 +179,8 @@ void select_extremum(char const* call, int scope, void* x, int n, char const* op
   if (comm == MPI_COMM_NULL) return;
   if (x == nullptr || op == nullptr) fail(call, "%s is null", x == nullptr ? "x" : "op");
   Type const described = type_of(call, type);
-  if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
+  if (n < static_cast<int>(described.bytes))
+    fail(call, "n = %d bytes is less than one element of %zu", n, described.bytes);
   bool const smallest = begins(op, "min");
   if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
   // One record per process: a flag whether it takes part, then its bytes.

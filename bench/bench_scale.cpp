@@ -15,12 +15,12 @@
 
 namespace {
 
-using bench::apart;
+using bench::engine_under_test;
 using bench::Meter;
 using bench::own_process;
 using bench::own_publication;
+using bench::run_in_child;
 using bench::start_engine;
-using bench::the_engine;
 using mpixrma::engine::Engine;
 using mpixrma::engine::Layout;
 using mpixrma::engine::OpKind;
@@ -38,7 +38,7 @@ void put(Peer& peer) {
   transfer.origin = reinterpret_cast<std::byte*>(&word);
   transfer.target = 0x1000;
   transfer.origin_layout = transfer.target_layout = Layout::contiguous(sizeof word);
-  Engine& engine = the_engine();
+  Engine& engine = engine_under_test();
   auto const issued = engine.issue(peer, transfer);
   if (mpixrma::engine::failed(issued.status)) std::exit(1);
   engine.order.complete(peer, issued.sequence);
@@ -47,7 +47,7 @@ void put(Peer& peer) {
 void measure_peers(std::size_t count, std::size_t max_endpoints, char const* label) {
   bench::open_stub_network(count);
   start_engine(max_endpoints);
-  Engine& engine = the_engine();
+  Engine& engine = engine_under_test();
   std::vector<Peer*> peers(count);
   put(*(peers[0] = engine.peers.find(bench::first_process)));  // one-time costs, not measured
   Meter const making;
@@ -73,7 +73,7 @@ void measure_peers(std::size_t count, std::size_t max_endpoints, char const* lab
 }
 
 void wait_for_network() {
-  the_engine().waits.until([] { return bench::pending_in_stub_network() == 0; });
+  engine_under_test().waits.until([] { return bench::pending_in_stub_network() == 0; });
 }
 
 wire::RequestHeader request_of(wire::RequestKind kind, std::size_t bytes) {
@@ -85,7 +85,7 @@ wire::RequestHeader request_of(wire::RequestKind kind, std::size_t bytes) {
 void measure_origins(std::size_t count) {
   bench::open_stub_network(count);
   start_engine(SIZE_MAX);
-  Engine& engine = the_engine();
+  Engine& engine = engine_under_test();
   void* memory = nullptr;
   if (mpixrma::engine::failed(engine.memory.allocate(4096, &memory))) std::exit(1);
   std::vector<std::uint64_t> sequences(count);
@@ -130,7 +130,7 @@ void measure_segments(std::size_t count) {
   constexpr std::size_t spacing = 2 * 4096;
   bench::open_stub_network(1);
   start_engine(0);
-  Engine& engine = the_engine();
+  Engine& engine = engine_under_test();
   auto* const memory = static_cast<std::byte*>(
       ::mmap(nullptr, count * spacing, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   Meter const attaching;
@@ -163,14 +163,14 @@ int main(int argc, char** argv) {
   bool right = true;
   std::puts("peers,endpoints,number,known_bytes,known_us,used_bytes,first_us,look_up_us,operation_us,open");
   for (std::size_t count = 10; count <= most; count *= 10)
-    right = apart([&] { measure_peers(count, SIZE_MAX, "all"); }) && right;
+    right = run_in_child([&] { measure_peers(count, SIZE_MAX, "all"); }) && right;
   for (std::size_t count = 10; count <= most; count *= 10)
-    right = apart([&] { measure_peers(count, 0, "limited"); }) && right;
+    right = run_in_child([&] { measure_peers(count, 0, "limited"); }) && right;
   std::puts("origins,,number,bytes,first_us,request_us");
   for (std::size_t count = 10; count <= most; count *= 10)
-    right = apart([&] { measure_origins(count); }) && right;
+    right = run_in_child([&] { measure_origins(count); }) && right;
   std::puts("segments,,number,bytes,attach_us,find_us,detach_us");
   for (std::size_t count = 100; count <= most; count *= 10)
-    right = apart([&] { measure_segments(count); }) && right;
+    right = run_in_child([&] { measure_segments(count); }) && right;
   return right ? 0 : 1;
 }

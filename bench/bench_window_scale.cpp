@@ -43,10 +43,11 @@ void measure_windows(int count, bool are_alike) {
   ops.process_of_rank = &process_of_rank;
   mpix_host_offer(bench::running, &ops);
   for (int rank = 1; rank < used; ++rank)
-    (void)bench::the_engine().peers.find(bench::own_process + static_cast<std::uint64_t>(rank));
+    (void)bench::engine_under_test().peers.find(bench::own_process + static_cast<std::uint64_t>(rank));
   std::vector<std::unique_ptr<Window>> made;
   auto const make = [&] {
-    auto window = std::make_unique<Window>(bench::the_engine(), MPI_COMM_WORLD, Hints(nullptr), nullptr);
+    auto window =
+        std::make_unique<Window>(bench::engine_under_test(), MPI_COMM_WORLD, Hints(nullptr), nullptr);
     mpix_window_memory memory{MPI_WIN_FLAVOR_ALLOCATE, nullptr, 4096, 8};
     if (open_window(*window, MPI_COMM_WORLD, memory) != MPI_SUCCESS) std::exit(1);
     made.push_back(std::move(window));
@@ -120,7 +121,7 @@ int main(int argc, char** argv) {
       "windows,ranks,number,heap_bytes,control_bytes,host_table_bytes,create_us,used_rank_bytes,free_us");
   for (bool const same : {false, true}) {
     for (int count = 10; count <= most; count *= 10)
-      right = bench::apart([&] { measure_windows(count, same); }) && right;
+      right = bench::run_in_child([&] { measure_windows(count, same); }) && right;
   }
   return right ? 0 : 1;
 }

@@ -46,7 +46,7 @@ static void fail(char const* text) {
   MPI_Abort(world, 1);
 }
 
-/* Adds by the bare instruction, the lower bound of the processor. */
+/* One atomic fetch-and-add: the lower bound. */
 static void add_bare(unsigned among) {
   unsigned const place = draw(among);
   __atomic_fetch_add((long*)(shared + place * line), 1, __ATOMIC_SEQ_CST);

@@ -36,18 +36,20 @@ int main(int argc, char **argv)
     MPI_Win_fence(0, window);
     const long mine = 100 + rank;
     MPI_Put(&mine, 1, MPI_LONG, (rank + 1) % size, 0, 1, MPI_LONG, window);
-    MPI_Win_fence(0, window);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, window); /* locks must not follow an open epoch */
     const long one = 1;
     long before = -1;
     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
     MPI_Fetch_and_op(&one, &before, MPI_LONG, 0, 1, MPI_SUM, window);
     MPI_Win_unlock(0, window);
-    MPI_Win_fence(0, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, window);
     const int wrong = words[0] != 100 + (rank + size - 1) % size || before < 0 || before >= size ||
                       (rank == 0 && words[1] != size);
     if (wrong) {
         fprintf(stderr, "rank %d has %ld and %ld, had %ld\n", rank, words[0], words[1], before);
     }
+    MPI_Win_unlock(rank, window);
     if (rank == 0) {
         printf("windows of %s\n", is_ours(window) ? "osc/mpix" : "another component");
     }

@@ -18,26 +18,28 @@
  * Functions whose names end in _c take their counts as MPI_Count and otherwise equal those without _c.
  *
  * Every function may be called by any thread that may call MPI. Unless it is called collective, a function
- * is local: it needs no action of the application at any other process. Operations make progress without
- * calls, by a thread of the library.
+ * is local: it needs no action of the application at any other process, except that operations wait while a
+ * lock of a window that this process has requested at their target is pending (docs/semantics.md, Locks).
+ * Operations make progress without calls, by a thread of the library.
  *
  * Threads: MPIX_RMA_Complete, its other forms and MPIX_RMA_Fence cover every operation, of any thread, whose
  * call happens before theirs; a concurrent call may or may not be covered. Operations that two threads issue
  * concurrently have no issue order. One thread at a time may use a request object; a plan may be used by
  * several.
  *
- * Errors: a function that fails invokes the error handler of its communicator or window (of MPI_COMM_WORLD
- * if it has no valid one) and returns the code that the handler was given. If the communicator of a request
- * has been freed, MPI_Wait and similar calls invoke its handler, or that of MPI_COMM_WORLD with MPICH and
- * with MPIX_HOST=public; MPIX_Rma_request_wait and its relatives invoke none. A call that is rejected for its
- * arguments changes nothing. Each function lists the classes of its codes, as from MPI_Error_class; the
- * string from MPI_Error_string names the call and the wrong argument with its value, or the rank and the
- * memory of the operation (except for MPIX_RMA_Get_version, whose codes have MPI's own strings). A freed
- * communicator, or another kind of handle in its place, is reported as MPI_ERR_COMM, a freed MPIX_Rma_request
- * as MPI_ERR_REQUEST; other invalid handles, except null handles, are undefined behaviour. A code keeps its
- * string until the library has reported sixteen other errors of the class. If the handler that a call of this
- * library invokes aborts the job, the string is also written to stderr, after the rank in MPI_COMM_WORLD;
- * MPI_Wait and similar calls leave that to MPI.
+ * Errors: a function that fails invokes the error handler of its communicator or window (of MPI_COMM_WORLD,
+ * as in MPI 3.1, if it has no valid one) and returns the code that the handler was given. MPI_Wait and
+ * similar calls invoke the handler of the request's communicator, even after that has been freed; with
+ * MPICH and with MPIX_HOST=public they invoke that of MPI_COMM_WORLD (docs/hosts.md). The calls for
+ * requests of type MPIX_Rma_request invoke no handler after the communicator has been freed. A call that is
+ * rejected for its arguments changes nothing. Each function lists the classes of its codes, as from
+ * MPI_Error_class; the string from MPI_Error_string names the call and the wrong argument with its value,
+ * or the rank and the memory of the operation (except for MPIX_RMA_Get_version, whose codes have MPI's own
+ * strings). A freed communicator, or another kind of handle in its place, is reported as MPI_ERR_COMM, a
+ * freed MPIX_Rma_request as MPI_ERR_REQUEST; other invalid handles, except null handles, are undefined
+ * behaviour. A code keeps its string until the library has reported sixteen other errors of the class. If
+ * the handler that a call of this library invokes aborts the job, the string is also written to stderr,
+ * after the rank in MPI_COMM_WORLD; MPI_Wait and similar calls leave that to MPI.
  *
  * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
  * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If the library's

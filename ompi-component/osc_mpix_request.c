@@ -26,15 +26,15 @@ typedef struct osc_mpix_request_t {
     };
     ompi_request_type_t type; /* before the failure was hidden */
     struct osc_mpix_request_t *next_completed;
-    int mpi_error;           /* error code of an operation whose failure Open MPI knows */
+    int mpi_error; /* error code of an operation whose failure Open MPI knows */
     const struct mpix_host_failure *failure; /* of a failed operation, until `end` is called */
     void *failure_context;
-    bool reported; /* the failure was reported to the application */
-    atomic_int references;        /* one of the engine until completion, one of the user until free */
-    void (*freed)(mpix_handle_t); /* persistent requests: hook of libmpix_rma */
-    void (*when_freed)(uint64_t); /* others: called if freed before completion; or NULL */
+    bool reported;         /* the failure was reported to the application */
+    atomic_int references; /* one of the engine until completion, one of the user until free */
+    void (*on_persistent_freed)(mpix_handle_t); /* hook of libmpix_rma */
+    void (*on_freed_early)(uint64_t); /* others: called if freed before completion; or NULL */
     uint64_t freed_argument;
-    ompi_communicator_t *held;    /* its error handler gets errors, even after the user has freed it */
+    ompi_communicator_t *communicator; /* its error handler gets errors, even after the user has freed it */
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
@@ -42,13 +42,13 @@ static opal_free_list_t requests;
  * problem. */
 static _Atomic(osc_mpix_request_t *) completed;
 
-static void hold(osc_mpix_request_t *request, ompi_communicator_t *communicator)
+static void set_communicator(osc_mpix_request_t *request, ompi_communicator_t *communicator)
 {
-    ompi_communicator_t *before = request->held;
+    ompi_communicator_t *before = request->communicator;
     if (NULL != communicator) {
         OBJ_RETAIN(communicator);
     }
-    request->held = communicator;
+    request->communicator = communicator;
     if (NULL != before) {
         OBJ_RELEASE(before);
     }
@@ -82,7 +82,7 @@ static void release(osc_mpix_request_t *request)
         /* Open MPI frees a failed request before it calls the error handler, so the communicator is kept
          * until the request is reused. */
         if (MPI_SUCCESS == request->mpi_error) {
-            hold(request, NULL);
+            set_communicator(request, NULL);
         }
         OMPI_REQUEST_FINI(&request->super);
         BEFORE_RETURN_TO_LIST(request);
@@ -137,11 +137,11 @@ static int request_free(ompi_request_t **handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) *handle;
     request->reported = was_reported(request, __builtin_return_address(0));
-    if (NULL != request->freed) {
-        request->freed((mpix_handle_t) request);
+    if (NULL != request->on_persistent_freed) {
+        request->on_persistent_freed((mpix_handle_t) request);
     }
-    if (NULL != request->when_freed && !REQUEST_COMPLETE(&request->super)) {
-        request->when_freed(request->freed_argument);
+    if (NULL != request->on_freed_early && !REQUEST_COMPLETE(&request->super)) {
+        request->on_freed_early(request->freed_argument);
     }
     *handle = MPI_REQUEST_NULL;
     release(request);
@@ -154,7 +154,7 @@ static int request_cancel(ompi_request_t *request, int complete)
     return MPI_ERR_REQUEST;
 }
 
-/* MPI_Start: the operation that the request is passed to starts it. */
+/* MPI_Start is refused: passing the request to an operation starts it. */
 static int request_start_alone(size_t count, ompi_request_t **handles)
 {
     return MPI_ERR_REQUEST;
@@ -179,7 +179,7 @@ static void construct(osc_mpix_request_t *request)
     request->generalized.greq_query.c_query = reveal_failure;
     request->generalized.greq_state = request;
     request->generalized.greq_funcs_are_c = true;
-    request->held = NULL;
+    request->communicator = NULL;
 }
 
 static OBJ_CLASS_INSTANCE(osc_mpix_request_t, ompi_request_t, construct, NULL);
@@ -197,16 +197,16 @@ void ompi_osc_mpix_requests_stop(void)
     OBJ_DESTRUCT(&requests);
 }
 
-static osc_mpix_request_t *take(bool persistent, void (*freed)(mpix_handle_t), mpix_handle_t *handle)
+static osc_mpix_request_t *allocate(bool persistent, void (*freed)(mpix_handle_t), mpix_handle_t *handle)
 {
     ompi_osc_mpix_requests_drain();
     osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
     if (NULL != request) {
         AFTER_TAKE_FROM_LIST(request);
         OMPI_REQUEST_INIT(&request->super, persistent);
-        hold(request, NULL);
-        request->freed = freed;
-        request->when_freed = NULL;
+        set_communicator(request, NULL);
+        request->on_persistent_freed = freed;
+        request->on_freed_early = NULL;
         atomic_store_explicit(&request->references, 1, memory_order_relaxed);
         request->mpi_error = MPI_SUCCESS;
         request->failure = NULL;
@@ -232,7 +232,7 @@ static void start(osc_mpix_request_t *request, mpix_handle_t communicator)
 {
     request->super.req_type = REQUEST_OF_COMMUNICATOR;
     request->super.req_mpi_object.comm = (ompi_communicator_t *) communicator;
-    hold(request, (ompi_communicator_t *) communicator);
+    set_communicator(request, (ompi_communicator_t *) communicator);
     activate(request);
 }
 
@@ -243,7 +243,7 @@ void ompi_osc_mpix_request_start(mpix_host_request_t *request, mpix_handle_t com
 
 mpix_host_request_t *ompi_osc_mpix_window_request_create(void *window, mpix_handle_t *handle)
 {
-    osc_mpix_request_t *request = take(false, NULL, handle);
+    osc_mpix_request_t *request = allocate(false, NULL, handle);
     if (NULL != request) {
         request->super.req_type = OMPI_REQUEST_WIN;
         request->super.req_mpi_object.win = window;
@@ -254,7 +254,7 @@ mpix_host_request_t *ompi_osc_mpix_window_request_create(void *window, mpix_hand
 
 mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mpix_handle_t *handle)
 {
-    osc_mpix_request_t *request = take(false, NULL, handle);
+    osc_mpix_request_t *request = allocate(false, NULL, handle);
     if (NULL != request) {
         start(request, communicator);
     }
@@ -264,7 +264,7 @@ mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mp
 mpix_host_request_t *ompi_osc_mpix_request_create_persistent(void (*freed)(mpix_handle_t),
                                                              mpix_handle_t *handle)
 {
-    osc_mpix_request_t *request = take(true, freed, handle);
+    osc_mpix_request_t *request = allocate(true, freed, handle);
     if (NULL != request) {
         request->super.req_mpi_object.comm = MPI_COMM_WORLD;
     }
@@ -275,7 +275,7 @@ void ompi_osc_mpix_request_when_freed(mpix_host_request_t *handle, void (*freed)
                                       uint64_t argument)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
-    request->when_freed = freed;
+    request->on_freed_early = freed;
     request->freed_argument = argument;
 }
 
@@ -296,7 +296,7 @@ void ompi_osc_mpix_request_complete(mpix_host_request_t *handle,
     }
 }
 
-static void show(osc_mpix_request_t *request)
+static void complete_to_mpi(osc_mpix_request_t *request)
 {
     /* The engine's reference is the last one if the request was freed. */
     const bool freed = 1 == atomic_load_explicit(&request->references, memory_order_relaxed);
@@ -313,7 +313,7 @@ void ompi_osc_mpix_request_finish(mpix_host_request_t *handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
     request->failure = NULL;
-    show(request);
+    complete_to_mpi(request);
 }
 
 mpix_handle_t ompi_osc_mpix_request_completed(void)
@@ -330,7 +330,7 @@ int ompi_osc_mpix_requests_drain(void)
     osc_mpix_request_t *request = atomic_exchange_explicit(&completed, NULL, memory_order_acquire);
     while (NULL != request) {
         osc_mpix_request_t *next = request->next_completed; /* the request may be reused once completed */
-        show(request);
+        complete_to_mpi(request);
         request = next;
         ++count;
     }

@@ -41,7 +41,9 @@ inline std::vector<std::byte> published;        // by a simulated process
 inline std::vector<std::byte> own_publication;  // by the engine
 inline mpix_engine_t* running = nullptr;
 
-inline mpixrma::engine::Engine& the_engine() { return *static_cast<mpixrma::engine::Engine*>(running); }
+inline mpixrma::engine::Engine& engine_under_test() {
+  return *static_cast<mpixrma::engine::Engine*>(running);
+}
 
 inline void start_engine(std::size_t max_endpoints) {
   mpix_engine_config config;
@@ -66,7 +68,7 @@ inline void start_engine(std::size_t max_endpoints) {
 
 /// Runs `measure` in a child process, whose heap it has to itself. Returns whether the child succeeded.
 template <typename Measure>
-bool apart(Measure measure) {
+bool run_in_child(Measure measure) {
   std::fflush(stdout);
   pid_t const child = ::fork();
   if (child == 0) {

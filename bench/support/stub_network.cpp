@@ -208,7 +208,7 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, void const* hea
     wire::RequestHeader request;
     std::memcpy(&request, header, sizeof request);
     take(number, request, {static_cast<std::byte const*>(payload), payload_bytes});
-  } else if (id == static_cast<unsigned>(wire::MessageClass::requests)) {
+  } else if (id == static_cast<unsigned>(wire::MessageClass::request_batch)) {
     wire::BatchHeader batch;
     std::memcpy(&batch, header, sizeof batch);
     wire::BatchReader<wire::RequestHeader> reader(batch.session,

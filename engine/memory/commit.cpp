@@ -10,7 +10,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Bytes taken between two checks of the free memory, because other processes allocate concurrently.
+// Bytes that a check of the free memory permits, because other processes allocate concurrently. A second step
+// may follow without a check (CommitCredit).
 constexpr std::size_t step_bytes = 64 * 1024 * 1024;
 
 }  // namespace

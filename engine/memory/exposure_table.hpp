@@ -19,7 +19,7 @@ class ExposureTable {
   /// Publishes the exposure, with memory in `region`. The generation is odd, and larger than any before. The
   /// table must not be full.
   ExposureId add(Exposure const& exposure, std::uint32_t region, std::uint64_t generation);
-  /// As above, with an id whose slot is free.
+  /// As the other add(), with an id whose slot is free.
   void add(ExposureId id, Exposure const& exposure, std::uint32_t region);
   /// Returns the slot behind the last used one.
   std::uint32_t first_unused_slot() const noexcept;

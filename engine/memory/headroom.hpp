@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 /// counts as free. UINT64_MAX if nothing is known. `root` is prepended to /proc and /sys.
 std::uint64_t memory_headroom(std::string const& root = {});
 
-/// As above; returns 0 if there is not even enough memory for the check.
+/// As memory_headroom(); returns 0 if there is not even enough memory for the check.
 std::uint64_t memory_headroom_or_none() noexcept;
 
 }  // namespace mpixrma::engine

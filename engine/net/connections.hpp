@@ -49,7 +49,8 @@ class Connections {
   /// alive.
   void lose_messages(std::uint64_t process, char const* reason);
 
-  /// As above, for an origin whose handshake has arrived, but to which no connection for replies opens.
+  /// As lose_messages(), for an origin whose handshake has arrived, but to which no connection for replies
+  /// opens.
   void lose_replies(std::uint64_t process, char const* reason);
 
   /// Marks the connection to a process as lost because a message on it was not authentic.

@@ -54,8 +54,8 @@ bool is_known(std::uint8_t message_class) noexcept {
     case wire::MessageClass::request:
     case wire::MessageClass::reply:
     case wire::MessageClass::disconnect:
-    case wire::MessageClass::requests:
-    case wire::MessageClass::replies: return true;
+    case wire::MessageClass::request_batch:
+    case wire::MessageClass::reply_batch: return true;
     case wire::MessageClass::sealed: return false;
   }
   return false;

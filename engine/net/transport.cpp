@@ -77,8 +77,8 @@ Status Transport::create_worker(UcxContext const& context) {
   };
   receive(request, &Transport::on_message<request>);
   receive(reply, &Transport::on_message<reply>);
-  receive(requests, &Transport::on_message<requests>);
-  receive(replies, &Transport::on_message<replies>);
+  receive(request_batch, &Transport::on_message<request_batch>);
+  receive(reply_batch, &Transport::on_message<reply_batch>);
   receive(disconnect, &Transport::on_disconnect);
   receive(sealed, &Transport::on_sealed);
   return status;

@@ -159,17 +159,16 @@ class Transport {
   /// Number of copied payload bytes in the unsent messages.
   std::size_t unsent_bytes() const noexcept { return unsent_bytes_; }
 
-  /// Whether there are unsent messages to the endpoint.
   bool has_unsent(ucp_ep_h endpoint) const noexcept;
 
   int progress() noexcept;
   /// Whether the worker must be driven after an endpoint was closed: if that was the last endpoint of an
   /// interface, UCX reports later arrivals there as events only after some more progress.
-  bool has_turns_left() const noexcept { return progress_left_ != 0; }
+  bool needs_more_progress() const noexcept { return progress_left_ != 0; }
 
   /// Makes event_fd() readable at the next event. Returns false if there are events already; call progress
   /// first.
-  bool arm() noexcept { return !has_turns_left() && (!is_open() || ucp_worker_arm(worker_) == UCS_OK); }
+  bool arm() noexcept { return !needs_more_progress() && (!is_open() || ucp_worker_arm(worker_) == UCS_OK); }
   /// -1 before begin(). Any thread: relaxed, because the agent is woken after begin().
   int event_fd() const noexcept { return event_fd_.load(std::memory_order_relaxed); }
 

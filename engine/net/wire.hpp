@@ -38,8 +38,8 @@ enum class MessageClass : unsigned {
   request = 17,
   reply = 18,
   disconnect = 19,
-  requests = 20,  ///< a batch (batch.hpp)
-  replies = 21,
+  request_batch = 20,  ///< batch.hpp
+  reply_batch = 21,
   sealed = 22  ///< a message of another class, encrypted (seal.hpp)
 };
 

@@ -25,9 +25,10 @@ struct MessageOperation {
   Layout sink_layout;
   std::size_t total = 0;                 ///< bytes at the target
   bool completes_when_executed = false;  ///< complete when executed at the target, not when sent
-  bool excluded_from_batch = false;      ///< may hold stripes of this process until it is answered
+  bool excluded_from_batch = false;      ///< holds stripes until the reply, or has no position
   bool lock_may_batch = false;           ///< for a lock request or release: may be sent in a batch
-  bool flushes_batch = false;            ///< sent at once, together with the open batch, if any
+  /// Sent at once, together with the open batch, if any; that message's acknowledgement may be delayed.
+  bool delayed_ack = false;
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< for an atomic operation
   Completion* completion = nullptr;
@@ -57,7 +58,8 @@ enum class StripeHolder : bool { target, origin };
 /// Returns the wire flags for the flags of an operation that is executed on arrival.
 std::uint16_t flags_for_execution(RmaOp const& operation, StripeHolder holder) noexcept;
 
-/// Returns the flags for element-wise atomicity.
+/// Returns the flags by which each element is accessed atomically: flag_elements for an update, flag_atomic
+/// for all others.
 std::uint16_t element_flags(wire::RequestKind kind, OpFlags op_flags) noexcept;
 
 /// Returns the layout that the fragment's request describes.

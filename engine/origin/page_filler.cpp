@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 constexpr microseconds max_fault_interval{64};
 // The first sleep, which grows while faults are few, and the first turn of filling, which grows while they
 // are many.
-constexpr milliseconds shortest{1};
+constexpr milliseconds initial_interval{1};
 constexpr milliseconds longest_turn{16};
 constexpr milliseconds longest_sleep{256};
 
@@ -46,7 +46,7 @@ PageFiller::~PageFiller() {
 }
 
 /// Takes the lock; a thread that fills yields the lock between two chunks.
-std::unique_lock<std::mutex> PageFiller::hold() {
+std::unique_lock<std::mutex> PageFiller::lock_with_priority() {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock held(lock_);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
@@ -55,7 +55,7 @@ std::unique_lock<std::mutex> PageFiller::hold() {
 
 /// If memory is short, the region stays unwatched: filling is never required.
 PageFiller::Watch PageFiller::watch(Mapping const& mapping) try {
-  auto const held = hold();
+  auto const held = lock_with_priority();
   if (unsupported_ || !start()) return {};
   regions_.emplace_back(mapping.base(), mapping.length(), pagemap_.get());
   changed_.notify_one();
@@ -66,14 +66,14 @@ PageFiller::Watch PageFiller::watch(Mapping const& mapping) try {
 
 void PageFiller::Watch::renew() noexcept {
   if (filler_ == nullptr) return;
-  auto const held = filler_->hold();
+  auto const held = filler_->lock_with_priority();
   place_->renew();
   filler_->changed_.notify_one();
 }
 
 void PageFiller::Watch::end() noexcept {
   if (filler_ == nullptr) return;
-  auto const held = filler_->hold();
+  auto const held = filler_->lock_with_priority();
   filler_->regions_.erase(place_);
   filler_ = nullptr;
 }
@@ -100,8 +100,8 @@ bool PageFiller::is_anything_left() const noexcept {
 }
 
 void PageFiller::run() {
-  Clock::duration sleep = shortest;
-  Clock::duration turn = shortest;
+  Clock::duration sleep = initial_interval;
+  Clock::duration turn = initial_interval;
   std::unique_lock held(lock_);
   std::uint64_t seen = faults_of_others();
   auto since = Clock::now();
@@ -121,8 +121,8 @@ void PageFiller::run() {
       sleep = Clock::duration::zero();  // the faults during this turn decide about the next one
       turn = std::min<Clock::duration>(2 * turn, longest_turn);
     } else {
-      sleep = std::clamp<Clock::duration>(2 * sleep, shortest, longest_sleep);
-      turn = shortest;
+      sleep = std::clamp<Clock::duration>(2 * sleep, initial_interval, longest_sleep);
+      turn = initial_interval;
     }
   }
 }

@@ -60,7 +60,7 @@ class PageFiller {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::unique_lock<std::mutex> hold();
+  std::unique_lock<std::mutex> lock_with_priority();
   bool start();
   void run();
   bool is_anything_left() const noexcept;

@@ -46,8 +46,9 @@ struct MessageStream {
   std::uint64_t last_use = 0;   ///< value of Connections::note_use() at the last send
   /// Every message up to here is executed at the peer.
   std::atomic<std::uint64_t> executed{0};
-  /// Messages of later operations carry this position: they wait until it is executed.
-  std::uint64_t fence = 0;
+  /// Messages of all later operations wait until this position is executed: the newest one before a Fence, or
+  /// a lock that was requested in the stream.
+  std::uint64_t followed_by_all = 0;
   /// Newest message with OpFlags::ordered or overlap_ordered.
   std::uint64_t ordered = 0;
   /// Messages with OpFlags::overlap_ordered, if other protocols reach the peer as well; else null.
@@ -63,11 +64,13 @@ struct MessageStream {
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
   /// Nothing is sent: a disconnect request is unanswered, or UCX has yet to start in one of the processes.
   bool suspended = false;
-  /// The stream may wait for a lock until `fence` is executed: may_wait_for_lock() tells. Any thread.
+  /// The stream may wait for a lock until `followed_by_all` is executed: may_wait_for_lock() tells. Any
+  /// thread.
   std::atomic<bool> stream_lock_hint{false};
   /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. If it is
-  /// not empty, an acknowledgement is due, whose arrival sends it. Exceptions: the next progress sends a
-  /// batch that begins with a lock request; a thread, or else the agent, sends a deferred batch.
+  /// not empty, an acknowledgement is due, whose arrival sends it. Exceptions: the next Channel::poll() or a
+  /// thread that waits sends a batch that begins with a lock request; a thread, or else the agent, sends a
+  /// deferred batch.
   std::unique_ptr<RequestBatch> batch;
   /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;
@@ -77,7 +80,7 @@ struct MessageStream {
 
   bool may_wait_for_lock() const noexcept {
     return stream_lock_hint.load(std::memory_order_relaxed) &&
-           fence > executed.load(std::memory_order_relaxed);
+           followed_by_all > executed.load(std::memory_order_relaxed);
   }
   bool has_open_batch() const noexcept { return batch != nullptr && batch->message != nullptr; }
   /// Whether everything up to `sequence` is executed and answered.

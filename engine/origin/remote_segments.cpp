@@ -1,6 +1,7 @@
 #include "engine/origin/remote_segments.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -73,10 +74,12 @@ Status RemoteSegments::view(ExposureId id, ExposedView* out) {
   PublishedRange range;
   if (!read(id, &range)) return Status::stale_exposure;
   std::int64_t delta = 0;
+  errno = 0;
   bool const mapped =
       range.number < max_regions && (own_ || map_region(range.number, range, &delta, &replaced));
+  bool const lacks_resources = errno == ENOMEM || errno == EMFILE || errno == ENFILE;
   out->exposure = {range.base, range.length, static_cast<Rights>(range.rights)};
-  if (!mapped) return Status::unsupported;
+  if (!mapped) return lacks_resources ? Status::out_of_memory : Status::unsupported;
   *out = {reinterpret_cast<std::byte*>(static_cast<std::int64_t>(range.base) + delta), out->exposure,
           &tables_->exposures[slot_of(id)].generation(), range.generation};
   return Status::ok;

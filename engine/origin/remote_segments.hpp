@@ -65,8 +65,8 @@ class RemoteSegments {
 
   /// Reads an exposure of the peer; false if it does not exist.
   bool find(ExposureId id, Exposure* out) const noexcept;
-  /// Maps an exposure. Returns stale_exposure, or unsupported if it cannot be accessed by load and store;
-  /// then only out->exposure is set.
+  /// Maps an exposure. Returns stale_exposure; or, with only out->exposure set, out_of_memory if address
+  /// space or descriptors are short, and unsupported if it cannot be accessed by load and store.
   Status view(ExposureId id, ExposedView* out);
 
   /// Whether [begin, end) overlaps the peer's regions, allocated or not.

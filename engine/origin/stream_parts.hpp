@@ -55,7 +55,8 @@ class DelayedAcknowledgements {
   std::uint64_t newest_undelayed(std::uint64_t newest) const noexcept {
     return newest == last_ && requested_ != 0 ? newest : newest_operation(newest);
   }
-  /// As above, but passes over a request for the acknowledgement too: nothing is lost with it.
+  /// As the other newest_operation(), but passes over a request for the acknowledgement too: nothing is lost
+  /// with it.
   std::uint64_t newest_operation(std::uint64_t newest) const noexcept {
     return newest == last_ ? last_ - run_ : newest;
   }
@@ -106,7 +107,8 @@ class UntrackedOperations {
   void fail(std::uint64_t executed, LateErrors& errors) const noexcept {
     for (auto const& [context, newest] : newest_) {
       if (newest <= executed) continue;
-      // The mark of the first message that may be lost, so that a request for any of them reports the failure.
+      // The mark of the first message that may be lost, so that a request for any of them reports the
+      // failure.
       errors.keep(context, {.status = Status::transport, .memory = {}, .issued = {executed + 1, 0}});
     }
   }

@@ -39,7 +39,9 @@ struct UnorderedTransfer {
   std::uint64_t parts;  ///< parts that have not ended, plus one until all are posted
   bool flushed;         ///< a flush has covered the transfer, or is not needed
   Status status;
-  bool reported;  ///< its completion has been called
+  bool reported;         ///< its completion has been called
+  bool may_be_given_up;  ///< at the loss of a peer of this host: its parts may never end
+  bool given_up;         ///< the buffers are free although parts have not ended
   ReportedOperation kind;
   TargetMemory memory;
   /// A put enters there when its parts have ended. nullptr: it needs no flush, or its completion awaits one.

@@ -82,7 +82,7 @@ void describe_outstanding(Peer& peer, BoundedText& text) {
       static_cast<Long>(stream.newest_sent), transfers);
   if (stream.broken) text.add("    the connection is lost\n");
   if (stream.may_wait_for_lock())
-    text.add("    what follows message %llu waits for a lock\n", static_cast<Long>(stream.fence));
+    text.add("    what follows message %llu waits for a lock\n", static_cast<Long>(stream.followed_by_all));
   constexpr int max_entries = 16;
   int entries = 0;
   for (Outstanding const* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {

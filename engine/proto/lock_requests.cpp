@@ -54,7 +54,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   operation.lock_may_batch = send == LockSend::batched && sender_.makes_batches();
   std::uint64_t const sequence = peer.reserve(1);
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
-  stream.fence = sequence;
+  stream.followed_by_all = sequence;
   stream.stream_lock_hint.store(true, std::memory_order_relaxed);
   return Issued{streams_.send_empty(peer, operation, sequence), false, sequence};
 }

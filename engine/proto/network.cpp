@@ -204,7 +204,8 @@ void start_flush(Peer& peer) {
 }  // namespace
 
 Issued NetworkProtocol::issue(Peer& peer, RmaOp const& operation, RemoteKey& key) {
-  UnorderedTransfer& transfer = begin_transfer(peer, operation, &start_flush);
+  UnorderedTransfer& transfer =
+      begin_transfer(peer, operation, {.start_flush = &start_flush, .ends_after_loss = false});
   key.newest_use = transfer.number;
   post_runs(transfer, operation, key.key);
   return end_issue(transfer);

@@ -41,7 +41,8 @@ std::uint64_t OperationStreams::continue_run(Peer& peer, RunOperation const& ope
   if (last.sequence != peer.newest() || !is_alike(last, operation)) return 0;
   if (!stream.may_send() || is_full(peer)) return 0;
   bool const in_order = has(operation.flags, OpFlags::ordered | OpFlags::overlap_ordered);
-  std::uint64_t const after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
+  std::uint64_t const after =
+      in_order ? std::max(stream.followed_by_all, stream.ordered) : stream.followed_by_all;
   bool const chained = after == last.sequence;
   if (!chained && after != last.after) return 0;
   std::byte* const data = records.extend(operation.target, 0, chained);

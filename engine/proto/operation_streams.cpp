@@ -45,8 +45,8 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   }
   if (has(op_flags, OpFlags::target_registered)) header.flags |= wire::flag_registered;
   // Not on this process itself, whose atomic operations wait for the acknowledgement of earlier messages.
-  operation.flushes_batch = has(op_flags, OpFlags::delayed_ack) && !self;
-  if (operation.flushes_batch) header.flags |= wire::flag_delayed_ack;
+  operation.delayed_ack = has(op_flags, OpFlags::delayed_ack) && !self;
+  if (operation.delayed_ack) header.flags |= wire::flag_delayed_ack;
   header.notify = operation.notify;
 
   if (!atomic && may_be_untracked(peer, operation)) {
@@ -89,10 +89,11 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
   bool const ordered = has(op_flags, OpFlags::ordered);
   // Ordering among messages costs nothing, so operations with overlap_ordered follow all ordered operations.
   bool const in_order = ordered || has(op_flags, OpFlags::overlap_ordered);
-  operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
+  operation.header.after =
+      in_order ? std::max(stream.followed_by_all, stream.ordered) : stream.followed_by_all;
   std::uint64_t const last = peer.reserve(messages);
   if (in_order) stream.ordered = last;
-  if (operation.flushes_batch) {
+  if (operation.delayed_ack) {
     for (std::uint64_t position = last - messages + 1; position <= last; ++position)
       stream.delayed.note(position);
   }
@@ -194,11 +195,11 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
   header.sequence = sequence;
   header.after = std::min(header.after, sequence - 1);
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
-  if (operation.flushes_batch) sender_.note_flush(peer);
+  if (operation.delayed_ack) sender_.note_flush(peer);
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
-    if (operation.flushes_batch && delay_batch(peer)) header.flags |= wire::flag_ends_batch;
+    if (operation.delayed_ack && delay_batch(peer)) header.flags |= wire::flag_ends_batch;
     write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);
-    if (operation.flushes_batch) sender_.send_batch(peer);
+    if (operation.delayed_ack) sender_.send_batch(peer);
     return Status::ok;
   }
   bool const only_source = operation.has_data() && payload_bytes == fragment.bytes;
@@ -220,8 +221,8 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
   return sender_.send(peer, header, message, payload_bytes);
 }
 
-/// Delays the acknowledgement of the batch, unless an operation waits for one to be completed. A thread that
-/// waits requests it.
+/// Delays the acknowledgement of the batch, unless an operation waits for an acknowledgement. A waiting
+/// thread requests it.
 bool OperationStreams::delay_batch(Peer& peer) noexcept {
   MessageStream& stream = peer.state().messages;
   if (stream.unfinished.front() != nullptr) return false;

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 
 void ReplyHandler::on_message(wire::MessageClass kind, std::span<std::byte const> bytes,
                               std::span<std::byte const> payload) noexcept {
-  bool const is_batch = kind == wire::MessageClass::replies;
+  bool const is_batch = kind == wire::MessageClass::reply_batch;
   try {
     is_batch ? take_batch(bytes, payload) : take(bytes, payload);
   } catch (std::bad_alloc const&) {

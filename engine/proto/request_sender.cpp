@@ -44,7 +44,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   MessageStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.lock_may_batch;
   if (stream.has_open_batch()) return true;
-  return !operation.flushes_batch && (stream.is_busy() || may_defer(peer, operation));
+  return !operation.delayed_ack && (stream.is_busy() || may_defer(peer, operation));
 }
 
 /// An operation with a notification is not deferred: the target may be waiting for the notification.
@@ -117,7 +117,7 @@ void RequestSender::send_batch(Peer& peer) {
   stream.newest_has_delayed_ack = stream.batch->ends_delayed_ack;
   stream.last_use = connections_.note_use();
   // Unsent operations fail when the lost connection is reported.
-  (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
+  (void)transport_.send(stream.endpoint, wire::MessageClass::request_batch, message);
 }
 
 /// A deferred batch of several operations, and a batch behind an operation in flight, count as a series: the

@@ -105,9 +105,9 @@ void enter(UnorderedTransfers& state, UnorderedTransfer& transfer, bool needs_fl
 
 }  // namespace
 
-UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, void (*start_flush)(Peer& peer)) {
+UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, TransferTraits const& traits) {
   UnorderedTransfers& state = peer.state().make_transfers();
-  bool const needs_flush = transfer.kind == OpKind::put && start_flush != nullptr;
+  bool const needs_flush = transfer.kind == OpKind::put && traits.start_flush != nullptr;
   bool const awaits_flush =
       needs_flush && transfer.completion != nullptr && has(transfer.flags, OpFlags::remote_completion);
   std::size_t const bytes = transfer.target_layout.size();
@@ -121,6 +121,8 @@ UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, void (*star
                         !awaits_flush,
                         Status::ok,
                         false,
+                        !traits.ends_after_loss,
+                        false,
                         reported_kind(transfer),
                         {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none},
                         nullptr});
@@ -129,7 +131,7 @@ UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, void (*star
   if (has(transfer.flags, OpFlags::ordered)) state.newest_ordered = number;
   if (needs_flush) {
     state.newest_put = number;
-    state.start_flush = start_flush;
+    state.start_flush = traits.start_flush;
   }
   count_unannounced(peer.state());
   return *owned.release();  // finish_if_done() frees it
@@ -188,9 +190,10 @@ bool have_ended(Peer& peer, std::uint64_t number) {
 }
 
 bool are_released(Peer& peer, std::uint64_t number) noexcept {
-  PeerState& state = peer.state();
-  bool const lost_here = state.messages.broken && state.location.same_host;
-  return lost_here || state.transfers().are_released(number);
+  UnorderedTransfers const& state = peer.state().transfers();
+  if (state.are_released(number)) return true;
+  auto const is_free = [&](auto const& entry) { return entry.first > number || entry.second->given_up; };
+  return peer.state().messages.broken && std::ranges::all_of(state.pending, is_free);
 }
 
 void lose_transfers(Peer& peer) {
@@ -201,7 +204,8 @@ void lose_transfers(Peer& peer) {
   discount_flush(peer);
   for (auto const& [number, transfer] : state->pending) {
     transfer->status = Status::transport;
-    if (peer.state().location.same_host) report(*transfer);
+    transfer->given_up = transfer->may_be_given_up && peer.state().location.same_host;
+    if (transfer->given_up) report(*transfer);
   }
   while (!state->awaiting_flush.empty()) {
     UnorderedTransfer& transfer = *state->awaiting_flush.begin()->second;

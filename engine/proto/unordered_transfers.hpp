@@ -12,10 +12,18 @@
 
 namespace mpixrma::engine {
 
-/// Begins a transfer to a peer that does not share memory with this process. `start_flush`: as in
-/// UnorderedTransfers; nullptr if a put of the protocol is in the target's memory when its parts have ended.
-/// At most one protocol may need flushes. Lack of memory throws before anything has changed.
-UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, void (*start_flush)(Peer& peer));
+/// How a protocol ends its transfers.
+struct TransferTraits {
+  /// As in UnorderedTransfers; nullptr if a put is in the target's memory when its parts have ended. At most
+  /// one protocol may need flushes.
+  void (*start_flush)(Peer& peer) = nullptr;
+  /// Whether parts to an ended process of this host end, too. Parts that do not are given up when the peer is
+  /// lost: nothing may access their buffers any more.
+  bool ends_after_loss = true;
+};
+
+/// Begins a transfer. Lack of memory throws before anything has changed.
+UnorderedTransfer& begin_transfer(Peer& peer, RmaOp const& transfer, TransferTraits const& traits);
 
 /// Enters a part that the protocol has posted, and that end_part() will end.
 inline void add_part(UnorderedTransfer& transfer) noexcept { ++transfer.parts; }
@@ -29,15 +37,16 @@ void end_part(UnorderedTransfer& transfer, Status status);
 /// Ends the flush that `UnorderedTransfers::start_flush` has started.
 void end_flush(Peer& peer, Status status);
 
-/// Whether every transfer up to `number` has ended or is lost. Starts a flush if puts up to `number` need one.
+/// Whether every transfer up to `number` has ended or is lost. Starts a flush if puts up to `number` need
+/// one.
 bool have_ended(Peer& peer, std::uint64_t number);
 
 /// Whether the buffers of every transfer up to `number` are free.
 bool are_released(Peer& peer, std::uint64_t number) noexcept;
 
 /// Fails the transfers to an unreachable peer, and the puts that no flush has covered. A transfer with parts
-/// that have not ended fails when they end, because its buffers are in use until then. Exception: parts of UCX
-/// to a process of this host never end, and nobody else uses the buffers any more.
+/// that have not ended fails when they end, because its buffers are in use until then, or at once if they are
+/// given up (TransferTraits::ends_after_loss).
 void lose_transfers(Peer& peer);
 
 }  // namespace mpixrma::engine

@@ -132,7 +132,7 @@ void Agent::note_handled() noexcept {
 }
 
 /// Polls until a message arrives, another thread polls, or the newest message is `longest_linger_` old.
-bool Agent::linger() {
+bool Agent::poll_for_a_while() {
   // The gap includes the wake-up time of this thread: occasional polling measures the gap without it.
   bool const on_trial = gap_ > longest_linger_;
   if (on_trial && ++slept_at_once_ % trial_interval != 0) return false;
@@ -165,7 +165,7 @@ bool Agent::sleep_until_event() {
     if (take_) take_();
     if (work_) work_();
     if (handle_arrived()) polls_in_vain = 0;
-    if (linger()) continue;
+    if (poll_for_a_while()) continue;
     int const halvings = std::min(polls_in_vain / idle_polls, max_halvings);
     bool busy = false;
     bool armed = false;

@@ -68,7 +68,7 @@ class Agent {
   /// Handles everything that has arrived; returns true if there was something.
   bool handle_arrived();
   /// Polls for another message; returns true if there was one.
-  bool linger();
+  bool poll_for_a_while();
   void note_handled() noexcept;
   /// The end of a sleep: an event only, or an event or the next periodic check, whichever is first.
   enum class SleepUntil : std::uint8_t { event, periodic_check };
@@ -87,7 +87,7 @@ class Agent {
   std::chrono::nanoseconds longest_linger_;
   CoreSharing core_sharing_;
   std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
-  unsigned slept_at_once_ = 0;                     ///< number of calls of linger() while messages are slow
+  unsigned slept_at_once_ = 0;  ///< number of calls of poll_for_a_while() while messages are slow
   std::chrono::steady_clock::time_point handled_;  ///< time of the newest message
   std::chrono::steady_clock::time_point woken_;    ///< time of the last wake-up
   std::string cores_;

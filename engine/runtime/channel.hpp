@@ -80,7 +80,7 @@ class Channel final : public MessageHandler {
       wake_agent_if_needed();
       return events;
     }
-    bool const unannounced = transport.unsent() != 0 || transport.has_turns_left() ||
+    bool const unannounced = transport.unsent() != 0 || transport.needs_more_progress() ||
                              connections.has_losses() || connections.has_disconnects() ||
                              executor.streams.has_blocked() || executor.unsent.has_waiting() ||
                              message_protocol.has_waiting() || message_protocol.waits_for_addresses() ||
@@ -140,7 +140,7 @@ class Channel final : public MessageHandler {
 
   /// Called by a thread that has sent a message and does not wait: a message of this process to itself has
   /// arrived before the send returned, and no event announces that it must be answered. With the lock held.
-  void answer_itself() noexcept {
+  void progress_self_messages() noexcept {
     if (executor.replies.are_due()) progress();
     wake_agent_if_needed();
   }
@@ -188,8 +188,8 @@ class Channel final : public MessageHandler {
 
   /// Called by the MPI library's progress. While the agent sleeps on the event descriptor, no message has
   /// arrived: if no batch is open either, only requests in the ring are executed. Otherwise polls up to
-  /// `turns_per_poll` times for an event, because a turn of the MPI library's progress costs about as much as
-  /// a message.
+  /// `passes_per_poll` times for an event, because a pass of the MPI library's progress costs about as much
+  /// as a message.
   int poll() {
     count_poll();
     int const entries = take_from_ring();
@@ -199,7 +199,7 @@ class Channel final : public MessageHandler {
     if (!held.owns_lock()) return entries;
     message_protocol.sender.send_batches();
     int events = 0;
-    for (int turns = entries != 0 ? 1 : turns_per_poll; turns != 0 && events == 0; --turns)
+    for (int passes = entries != 0 ? 1 : passes_per_poll; passes != 0 && events == 0; --passes)
       events = progress();
     wake_agent_if_needed();
     return entries + events;
@@ -271,7 +271,7 @@ class Channel final : public MessageHandler {
     wake_agent_if_needed();
   }
 
-  static constexpr int turns_per_poll = 4;
+  static constexpr int passes_per_poll = 4;
   // The time of some message exchanges between hosts: messages that arrive meanwhile are handled together.
   static constexpr std::chrono::microseconds progress_interval{100};
 
@@ -316,7 +316,8 @@ class Channel final : public MessageHandler {
 
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept override {
-    bool const for_executor = kind == wire::MessageClass::request || kind == wire::MessageClass::requests;
+    bool const for_executor =
+        kind == wire::MessageClass::request || kind == wire::MessageClass::request_batch;
     for_executor ? executor.on_message(kind, header, payload)
                  : message_protocol.reply_handler.on_message(kind, header, payload);
   }

@@ -98,7 +98,7 @@ void Channels::begin(std::span<std::byte const> address) {
   }
 }
 
-void Channels::fail_deferred() {
+void Channels::fail_waiting_for_ucx() {
   for (auto const& channel : channels_) {
     {
       std::lock_guard const held(channel->lock);

@@ -27,7 +27,7 @@ class Channels {
   /// addresses of the workers.
   void begin(std::span<std::byte const> address);
   /// Fails the operations that wait for the workers, which could not be created.
-  void fail_deferred();
+  void fail_waiting_for_ucx();
   /// Starts the agents.
   Status start();
   void stop() noexcept;

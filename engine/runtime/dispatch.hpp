@@ -112,7 +112,7 @@ class Dispatch {
   };
   Range target() const noexcept;
   /// Whether this process holds the stripes of the target that the flags require.
-  bool holds_target() const noexcept { return holds_target_; }
+  bool holds_target_stripes() const noexcept { return holds_target_; }
   /// Whether every message to the target has been executed.
   bool follows_all_messages() const noexcept {
     // Acquire: pairs with the release of the thread that has received the reply.

@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 /// Whether accesses are recorded: only if an operation can overtake messages.
 bool Dispatch::tracks_accesses() const noexcept {
   return has(original_.flags, OpFlags::overlap_ordered) &&
-         (peer_state().shares_memory || state_.has_unordered_protocol());
+         (peer_state().shares_memory || state_.has_unordered_protocol_between_hosts());
 }
 
 /// Waits for the messages that an operation by a protocol of Stage::at_once would overtake.
@@ -30,7 +30,7 @@ void Dispatch::wait_for_overlapping() {
 Predecessors Dispatch::predecessors() const {
   MessageStream& stream = peer_state().messages;
   UnorderedTransfers const& transfers = peer_state().transfers();
-  Predecessors before{stream.fence, transfers.fence};
+  Predecessors before{stream.followed_by_all, transfers.fence};
   if (has(original_.flags, OpFlags::ordered)) {
     before.message = std::max(before.message, stream.ordered);
     before.transfer = std::max(before.transfer, transfers.newest_ordered);

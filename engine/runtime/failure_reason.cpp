@@ -53,7 +53,9 @@ std::string EnginePeerMemory::reason(std::uint64_t process, Status status, Targe
   bool const begins_inside = !failed(find_segment(*owner, memory.address, &segment)) &&
                              memory.address - segment.base < segment.length;
   peers_.release(*owner);
-  if (!begins_inside || (status == Status::bad_address && !memory.contiguous)) return text;
+  if (!begins_inside) return text;
+  if (status == Status::bad_address && !memory.contiguous)
+    return "a part of the target layout is not mapped, or was freed";
   std::string const overrun = overrun_text(segment, memory);
   return overrun.empty() ? text : overrun;
 }

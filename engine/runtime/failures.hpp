@@ -21,7 +21,7 @@ class MPIX_ENGINE_API EngineFailures {
   /// completion object, or else the first one stored by keep(); ok if there was none. `error` receives that
   /// operation, for EnginePeerMemory::reason().
   Status take(Peer& peer, std::uint32_t context, LateError* error = nullptr);
-  /// As above, with the number of failures.
+  /// As take(), with the number of failures.
   LateErrors::Failures take_all(Peer& peer, std::uint32_t context);
   /// A later loss of the connection to `peer` is no failure of the operations with `context` issued so far.
   void forget(Peer& peer, std::uint32_t context) noexcept;

@@ -52,12 +52,12 @@ std::string EngineState::inspect() {
   text.add("engine of process %s (pid %d), library version %s\n", text.name(bootstrap.process).c_str(),
            static_cast<int>(pid), mpix_engine_version());
   auto const listed = lock_with_timeout(peers.lock);
-  if (!listed.owns_lock()) text.add("the table of peers is locked by a thread that does not go on\n");
+  if (!listed.owns_lock()) text.add("the table of peers is locked by a thread that makes no progress\n");
   std::size_t number = 0;
   channels.for_each([&](Channel& channel) {
     auto const held = lock_with_timeout(channel.lock);
     if (!held.owns_lock()) {
-      text.add("channel %zu is locked by a thread that does not go on: no word of its operations\n",
+      text.add("channel %zu is locked by a thread that makes no progress; its operations are not shown\n",
                number++);
       return;
     }

@@ -58,7 +58,7 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   PeerState& state = peer.state();
   Channel& channel = *state.channel;
   // Other protocols, locks and fences may need more than an append: Dispatch decides about these operations.
-  bool const needs_dispatch = state.shares_memory || state_->has_unordered_protocol() ||
+  bool const needs_dispatch = state.shares_memory || state_->has_unordered_protocol_between_hosts() ||
                               state_->multi_peer_fence.is_pending() ||
                               state.messages.stream_lock_hint.load(std::memory_order_relaxed) ||
                               state_->device_memory.is_possible() || has(operation.flags, OpFlags::atomic);

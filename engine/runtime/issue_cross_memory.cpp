@@ -16,7 +16,7 @@ bool needs_cpu_atomics(RmaOp const& operation, UpdateModes const& modes) noexcep
 /// Whether a partly executed operation may be executed again as a whole. Not while the target's stripes are
 /// held: the rest must be executed before their release, so that no other operation sees only a part.
 bool may_be_repeated(Dispatch const& dispatch) noexcept {
-  return !dispatch.operation().is_update() && !dispatch.holds_target();
+  return !dispatch.operation().is_update() && !dispatch.holds_target_stripes();
 }
 
 /// Whether the target's memory was freed by its owner, although it is still mapped there.

@@ -38,7 +38,7 @@ Status message::execute_out_of_band(Dispatch& dispatch) {
       std::lock_guard const held(channel.lock);
       issued = channel.message_protocol.streams.issue_out_of_band(dispatch.peer(), awaited);
       if (!issued) return false;
-      channel.answer_itself();
+      channel.progress_self_messages();
       return true;
     });
     if (failed(issued->status)) return issued->status;

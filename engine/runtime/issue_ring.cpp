@@ -18,7 +18,7 @@ std::optional<Issued> ring::issue(Dispatch& dispatch) {
   std::function<void()> const serve = [&dispatch] { dispatch.serve_ring(); };
   RingRoute const route{dispatch.engine().process(),
                         dispatch.peer(),
-                        dispatch.holds_target(),
+                        dispatch.holds_target_stripes(),
                         cross_memory::process_vm_can_transfer(dispatch),
                         timeout,
                         serve};

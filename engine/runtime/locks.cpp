@@ -64,7 +64,7 @@ bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) 
     auto const now = std::chrono::steady_clock::now();
     if (polls == polls_per_turn) end = now + spin_time;
     if (now >= end) return false;
-    // The holder may need this processor, or an answer.
+    // The holder may need this core, or progress of this process.
     waits_.progress();
     sched_yield();
   }
@@ -98,7 +98,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
 
 std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest const& request,
                                                      std::uint32_t context, LockSend send) {
-  bool const may_overtake = peer.state().shares_memory || state_.has_unordered_protocol() ||
+  bool const may_overtake = peer.state().shares_memory || state_.has_unordered_protocol_between_hosts() ||
                             peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
   finish_pending();
@@ -115,7 +115,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   return issued;
 }
 
-bool EngineLocks::has_none_pending() {
+bool EngineLocks::none_pending_or_request_ack() {
   Peer* const peer = pending_.peer.load(std::memory_order_relaxed);
   return peer == nullptr || order_.executed_or_request_ack(*peer, pending_.sequence);
 }
@@ -130,7 +130,7 @@ bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags
   if (!stream.stream_lock_hint.load(std::memory_order_relaxed)) return true;
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
-  std::uint64_t const lock = stream.fence;
+  std::uint64_t const lock = stream.followed_by_all;
   if (stream.may_wait_for_lock()) {
     if (!channel.message_protocol.lock_requests.must_not_follow_lock(peer, target, flags)) return true;
     if (has(flags, OpFlags::no_lock_wait)) {
@@ -147,7 +147,7 @@ bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags
 bool EngineLocks::stream_may_wait_for_lock(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   return stream.stream_lock_hint.load(std::memory_order_relaxed) &&
-         !order_.executed_or_request_ack(peer, stream.fence);
+         !order_.executed_or_request_ack(peer, stream.followed_by_all);
 }
 
 Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {

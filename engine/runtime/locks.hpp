@@ -56,7 +56,7 @@ class MPIX_ENGINE_API EngineLocks {
       wait_for_pending();
   }
   /// Whether no in-stream lock is pending, so that finish_pending() would return at once.
-  bool has_none_pending();
+  bool none_pending_or_request_ack();
   /// Whether the stream to the peer may wait for a lock that was requested by acquire_in_stream().
   bool stream_may_wait_for_lock(Peer& peer);
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next

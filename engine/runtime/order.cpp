@@ -110,7 +110,7 @@ bool EngineOrder::test(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel.lock);
   bool const finished =
       channel.message_protocol.streams.executed_or_request_ack(peer, std::min(sequence, peer.newest()));
-  channel.answer_itself();
+  channel.progress_self_messages();
   return finished && have_ended(peer, peer.state().transfers().issued);
 }
 
@@ -125,12 +125,12 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence, OpenBatch batch) noe
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (peer.state().messages.is_executed(last)) return;
   MessageStream& stream = peer.state().messages;
-  stream.fence = std::max(stream.fence, last);
+  stream.followed_by_all = std::max(stream.followed_by_all, last);
   if (peer.state().shares_memory) peer.defer_direct_access(last);
   if (batch == OpenBatch::kept) return;
   Channel& channel = channel_of(peer);
   channel.message_protocol.sender.send_batch(peer);
-  channel.answer_itself();
+  channel.progress_self_messages();
 }
 
 }  // namespace mpixrma::engine

@@ -55,7 +55,7 @@ class MPIX_ENGINE_API EngineOrder {
   /// Status::out_of_memory: the wait could not be recorded. `peer` must stay in use until the completion.
   void watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion,
              LateError* error = nullptr) noexcept;
-  /// As above for complete_local(peer, sequence), without failures.
+  /// As watch() for complete_local(peer, sequence), without failures.
   void watch_local(Peer& peer, std::uint64_t sequence, Completion& completion) noexcept;
 
   // For operations that are issued.

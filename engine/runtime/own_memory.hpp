@@ -42,7 +42,7 @@ class MPIX_ENGINE_API EngineMemory {
   /// pages only if `bytes` is at most 16 KiB.
   Status attach(void* base, std::size_t bytes, PeerAccess access = PeerAccess::as_permitted,
                 Registrar registrar = Registrar::host);
-  /// As above; `*found` receives the rights of this process to the memory.
+  /// As the other attach(); `*found` receives the rights of this process to the memory.
   Status attach(void* base, std::size_t bytes, PeerAccess access, Registrar registrar, MemoryRights* found);
   /// Ends the newest registration of `bytes` bytes at `base` by `registrar`, of any length if 0. Returns when
   /// no peer can access the memory through it any more. bad_argument: not registered so.

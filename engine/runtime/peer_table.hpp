@@ -57,9 +57,9 @@ class PeerTable {
 
   EngineState& state_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
-  std::vector<Peer*> unused_;         ///< peers without users
-  std::uint64_t losses_ = 0;          ///< number of lost connections at the last check of unused peers
-  Traffic traffic_of_removed_;        ///< traffic with removed peers
+  std::vector<Peer*> unused_;   ///< peers without users
+  std::uint64_t losses_ = 0;    ///< number of lost connections at the last check of unused peers
+  Traffic traffic_of_removed_;  ///< traffic with removed peers
   UnreportedFailures failures_of_removed_;
   std::atomic<Peer*> self_{nullptr};  ///< the process itself as a peer, if it is one
 };

@@ -61,7 +61,7 @@ struct EngineState {
 
   /// Whether a protocol other than messages may issue operations to processes of other hosts: they are
   /// UnorderedTransfers, which messages and locks may overtake.
-  bool has_unordered_protocol() const noexcept { return network_usable; }
+  bool has_unordered_protocol_between_hosts() const noexcept { return network_usable; }
 
   /// Opens everything, starts the agents and publishes the address. Called once.
   Status start();

@@ -126,14 +126,14 @@ void EngineState::start_if_wanted() {
   if (!ucx_wanted.exchange(false, std::memory_order_relaxed)) return;
   if (!failed(start_late())) return;
   try {
-    channels.fail_deferred();
+    channels.fail_waiting_for_ucx();
   } catch (std::bad_alloc const&) {  // the agent tries again
     ucx_wanted.store(true, std::memory_order_relaxed);
     throw;
   }
 }
 
-/// A failure is final: peers that are told of it do not ask again.
+/// A failure is final: peers that receive it do not query again.
 Status EngineState::start_late() {
   if (!address.empty()) return Status::ok;
   if (ucx_failed) return Status::transport;

@@ -22,8 +22,8 @@ class MPIX_ENGINE_API EngineWaits {
     wake_agents_if_needed();
   }
 
-  /// As above, for events caused by messages from or to `peer`: hardly disturbs threads that wait for peers
-  /// on other channels.
+  /// As the other until(), for events caused by messages from or to `peer`: hardly disturbs threads that wait
+  /// for peers on other channels.
   template <typename Predicate>
   void until(Peer& peer, Predicate done) {
     if (done()) return;

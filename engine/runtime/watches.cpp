@@ -26,7 +26,7 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
            are_released(peer, operations.transfer);
   try {
     bool const finished = channel.message_protocol.streams.executed_or_request_ack(peer, operations.sequence);
-    channel.answer_itself();
+    channel.progress_self_messages();
     if (!finished || !have_ended(peer, operations.transfer)) return false;
     LateError const first = peer.state()
                                 .messages.errors

@@ -36,7 +36,7 @@ Executor::Executor(Parts const& used, Settings const& settings, Log const& log)
 
 void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> header,
                           std::span<std::byte const> payload) noexcept {
-  bool const is_batch = kind == wire::MessageClass::requests;
+  bool const is_batch = kind == wire::MessageClass::request_batch;
   FaultScope const faults;  // for messages to this process itself, which UCX delivers within the send
   try {
     is_batch ? batches.take(header, aligned(payload)) : take(header, aligned(payload));

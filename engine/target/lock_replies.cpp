@@ -40,7 +40,8 @@ void LockReplies::resume_stream(Origin& origin, LockTable::Answer const& answer)
   rest->lock = 0;
   auto request = wire::begin_header<wire::RequestHeader>(wire::RequestKind::lock_request);
   request.sequence = answer.sequence;
-  // Its acknowledgement also covers requests executed ahead of it; if there are any, it is not delayed.
+  // The acknowledgement of the lock request also covers requests executed before their turn; then it is not
+  // delayed.
   request.flags = rest->executed_early.empty() ? wire::flag_delayed_ack : 0;
   request.context = static_cast<std::uint32_t>(answer.operation_id);
   if (failed(answer.status)) parts_.replies.add_failure(origin, request, answer.status);

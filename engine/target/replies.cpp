@@ -183,7 +183,7 @@ std::size_t Replies::send_as_batch(std::span<Reply> replies, std::span<std::byte
     ++sent;
   }
   message.cut(records.bytes());
-  send(origin, wire::MessageClass::replies, message);
+  send(origin, wire::MessageClass::reply_batch, message);
   return sent;
 }
 

@@ -41,7 +41,7 @@ void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
     if (is_full) parts_.unsent.wait(origin);
     return buffer(origin, BufferedRequest(request, payload));
   }
-  execute_or_block(origin, request, header, payload);
+  execute_or_defer(origin, request, header, payload);
   execute_waiting(origin);
 }
 
@@ -53,7 +53,7 @@ void RequestStreams::buffer(Origin& origin, BufferedRequest buffered) {
 }
 
 /// Executes the request as soon as its stripes are free: now, later, or when the origin resends it.
-void RequestStreams::execute_or_block(Origin& origin, wire::CheckedRequest& request,
+void RequestStreams::execute_or_defer(Origin& origin, wire::CheckedRequest& request,
                                       std::span<std::byte const> header, std::span<std::byte const> payload) {
   RequestStripeCache& stripe_cache = parts_.stripes;
   RequestExecution& execution = parts_.execution;
@@ -125,7 +125,7 @@ void RequestStreams::execute_unblocked(Origin& origin) {
       parts_.stream_progress.answer_busy(origin, request.header,
                                          buffered.payload().size());  // it must not wait
     } else {
-      execute_or_block(origin, request, std::as_bytes(std::span(&buffered.request().header, 1)),
+      execute_or_defer(origin, request, std::as_bytes(std::span(&buffered.request().header, 1)),
                        buffered.payload());
     }
   }

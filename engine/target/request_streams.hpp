@@ -67,7 +67,7 @@ class RequestStreams {
   };
 
   void buffer(Origin& origin, BufferedRequest buffered);
-  void execute_or_block(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
+  void execute_or_defer(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                         std::span<std::byte const> payload);
 
   Parts parts_;

@@ -40,7 +40,7 @@ double median(std::vector<double> times) {
 
 double least(std::vector<double> const& times) { return *std::min_element(times.begin(), times.end()); }
 
-bool is_spread(std::vector<double> const& times) { return median(times) > (1 + max_spread) * least(times); }
+bool is_noisy(std::vector<double> const& times) { return median(times) > (1 + max_spread) * least(times); }
 
 /// The size that is measured for a class: twice the first size of the class. For the longest class that a job
 /// measures it is the first size, because a job has little time.
@@ -150,10 +150,10 @@ std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times) {
     // Disturbances only make a copy longer, so the least time is the best estimate.
     if (!fastest || least(of(method)) < least(of(*fastest))) fastest = method;
   }
-  if (!fastest || is_spread(of(*fastest))) return std::nullopt;
+  if (!fastest || is_noisy(of(*fastest))) return std::nullopt;
   std::vector<double> const& library = of(CopyMethod::library);
   if (library.size() < of(*fastest).size()) return fastest;  // dropped, or not available
-  if (is_spread(library)) return std::nullopt;
+  if (is_noisy(library)) return std::nullopt;
   return least(library) <= (1 + min_gain) * least(of(*fastest)) ? CopyMethod::library : fastest;
 }
 

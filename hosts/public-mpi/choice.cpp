@@ -14,7 +14,7 @@ namespace {
 
 #ifdef OPEN_MPI
 constexpr std::string_view built_for = "Open MPI";
-constexpr char const* size_elsewhere = "PMI_SIZE";  ///< set by mpirun of MPICH and its kin
+constexpr char const* size_elsewhere = "PMI_SIZE";  ///< set by mpirun of MPICH and its derivatives
 constexpr char const* size_here = "OMPI_COMM_WORLD_SIZE";
 #elif defined(MPICH_VERSION)
 constexpr std::string_view built_for = "MPICH";

@@ -24,7 +24,7 @@ void Completer::start(mpix_engine_t* engine) {
 
 void Completer::stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
-  issued();
+  add_active();  // wakes the thread
   thread_.join();
 }
 

@@ -19,11 +19,11 @@ class Completer {
   /// Drives the engine once and passes its completions to MPI. Returns whether there were any events.
   bool progress_once() noexcept;
 
-  /// Counts active requests: issued() when a request becomes active, completed() when it completes.
-  void issued() noexcept {
+  /// Counts active requests; the thread sleeps while there are none.
+  void add_active() noexcept {
     if (active_.fetch_add(1, std::memory_order_relaxed) == 0) active_.notify_one();
   }
-  void completed() noexcept { active_.fetch_sub(1, std::memory_order_relaxed); }
+  void remove_active() noexcept { active_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
   void run() noexcept;

@@ -28,10 +28,9 @@ struct mpix_host_request {
   void (*when_freed)(std::uint64_t) = nullptr;
   std::uint64_t freed_argument = 0;
 
-  // Persistent requests only. The self-receive with this unique tag gets its message when the operation
-  // completes.
+  // Persistent requests only. The self-receive with this unique tag gets an empty message when the operation
+  // completes; take_object_failure() delivers `code`.
   int tag = -1;
-  bool freed_incomplete = false;  ///< the application freed the request before an MPI call completed it
   void (*freed)(mpix_handle_t) = nullptr;
 };
 
@@ -43,8 +42,7 @@ using Request = mpix_host_request;
 
 void end_failure(Request& request) {
   if (request.failure == nullptr) return;
-  std::exchange(request.failure, nullptr)
-      ->end(request.context, request.code_delivered && !request.freed_incomplete ? 1 : 0);
+  std::exchange(request.failure, nullptr)->end(request.context, request.code_delivered ? 1 : 0);
 }
 
 /// Unused objects of one kind.
@@ -150,16 +148,11 @@ int start_generalized(Request& request) {
 void complete_in_mpi(Request& request) {
   bool const freed = request.references.load(std::memory_order_relaxed) == 1;
   request.code = request.failure != nullptr && !freed ? request.failure->code(request.context) : MPI_SUCCESS;
-  Completer::instance().completed();
+  Completer::instance().remove_active();
   if (request.tag < 0) {
     PMPI_Grequest_complete(request.handle);
   } else {
-    // The only error that a receive can report is a truncated message. request_freed() determines whether the
-    // application has seen the error.
-    request.code_delivered = !freed;
-    int const length = request.code == MPI_SUCCESS ? 0 : 1;
-    char const byte = 0;
-    PMPI_Send(&byte, length, MPI_BYTE, 0, request.tag, communicators().self);
+    PMPI_Send(nullptr, 0, MPI_BYTE, 0, request.tag, communicators().self);
   }
   release(request);
 }
@@ -203,7 +196,7 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
     return nullptr;
   }
   *handle = word_of(request->handle);
-  Completer::instance().issued();
+  Completer::instance().add_active();
   return request;
 }
 
@@ -251,7 +244,6 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
     return nullptr;
   }
   request->freed = freed;
-  request->freed_incomplete = false;
   request->references.store(1, std::memory_order_relaxed);
   *handle = word_of(request->handle);
   try {
@@ -270,10 +262,11 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
 
 void start_request(mpix_host_request_t* request, mpix_handle_t) {
   end_failure(*request);  // of the previous operation
+  request->code = MPI_SUCCESS;
   request->code_delivered = false;
   request->references.fetch_add(1, std::memory_order_relaxed);
   PMPI_Start(&request->handle);
-  Completer::instance().issued();
+  Completer::instance().add_active();
 }
 
 int request_is_active(mpix_host_request_t* request) {
@@ -290,9 +283,18 @@ void request_freed(MPI_Request handle) {
   if (freed == nullptr) return;
   if (freed->tag < 0) return std::exchange(freed->when_freed, nullptr)(freed->freed_argument);
   freed->freed(word_of(handle));
-  // An MPI call that completes the request makes it inactive.
-  freed->freed_incomplete = request_is_active(freed) != 0;
   release(*freed);
+}
+
+bool objects_exist() noexcept { return persistent_count.load(std::memory_order_relaxed) != 0; }
+
+int take_object_failure(MPI_Request handle) {
+  std::lock_guard const held(observed_lock);
+  auto const found = observed.find(word_of(handle));
+  if (found == observed.end() || found->second->tag < 0) return MPI_SUCCESS;
+  Request& object = *found->second;
+  if (object.code == MPI_SUCCESS || std::exchange(object.code_delivered, true)) return MPI_SUCCESS;
+  return object.code;
 }
 
 }  // namespace mpixrma::host

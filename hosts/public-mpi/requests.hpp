@@ -28,6 +28,12 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t handl
 void start_request(mpix_host_request_t* request, mpix_handle_t communicator);
 int request_is_active(mpix_host_request_t* request);
 
+/// Whether a persistent request has ever existed.
+bool objects_exist() noexcept;
+/// Returns the error code of a persistent request that MPI has completed, once; MPI_SUCCESS if it has not
+/// failed, and for other requests.
+int take_object_failure(MPI_Request request);
+
 /// The application frees `request`, which may be any MPI request.
 MPIX_HOST_API void request_freed(MPI_Request request);
 

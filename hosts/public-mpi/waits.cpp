@@ -2,7 +2,8 @@
 /// that operations on the process's memory need no other thread, which might not have a core. Inside of
 /// Open MPI the engine is part of MPI's progress; here each of these calls is replaced by its non-blocking
 /// form and a loop. Both names (MPI_ and PMPI_) are defined, because Fortran bindings may call either, and
-/// processes may enter one barrier from both languages.
+/// processes may enter one barrier from both languages. The calls that complete requests, tests included,
+/// also report the failures of request objects (object_failures.hpp).
 #include <mpi.h>
 #include <sched.h>
 
@@ -13,10 +14,14 @@
 #include "hosts/public-mpi/connections.hpp"
 #include "hosts/public-mpi/host.hpp"
 #include "hosts/public-mpi/next.hpp"
+#include "hosts/public-mpi/object_failures.hpp"
 
 namespace {
 
+using mpixrma::host::completes;
 using mpixrma::host::next;
+using mpixrma::host::report_failure_of;
+using mpixrma::host::report_failures_of;
 
 /// Returns nullptr if MPI waits by itself, because this host does not serve the process at this time.
 mpix_engine_t* engine_to_drive() noexcept {
@@ -86,32 +91,67 @@ int matched_probe(decltype(&MPI_Mprobe) pass_on, int source, int tag, MPI_Comm c
 
 int wait(decltype(&MPI_Wait) pass_on, MPI_Request* request, MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
-  if (engine == nullptr) return pass_on(request, status);
-  return wait_for(engine, [&](int* done) { return PMPI_Test(request, done, status); });
+  int const code = engine == nullptr
+                       ? pass_on(request, status)
+                       : wait_for(engine, [&](int* done) { return PMPI_Test(request, done, status); });
+  return code == MPI_SUCCESS ? report_failure_of(*request) : code;
 }
 
 int wait_all(decltype(&MPI_Waitall) pass_on, int count, MPI_Request* requests, MPI_Status* statuses) {
   mpix_engine_t* const engine = engine_to_drive();
-  if (engine == nullptr) return pass_on(count, requests, statuses);
-  return wait_for(engine, [&](int* done) { return PMPI_Testall(count, requests, done, statuses); });
+  int const code = engine == nullptr ? pass_on(count, requests, statuses) : wait_for(engine, [&](int* done) {
+    return PMPI_Testall(count, requests, done, statuses);
+  });
+  return completes(code) ? report_failures_of({count, nullptr, requests, statuses}, code) : code;
 }
 
 int wait_any(decltype(&MPI_Waitany) pass_on, int count, MPI_Request* requests, int* index,
              MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
-  if (engine == nullptr) return pass_on(count, requests, index, status);
-  return wait_for(engine, [&](int* done) { return PMPI_Testany(count, requests, index, done, status); });
+  int const code =
+      engine == nullptr
+          ? pass_on(count, requests, index, status)
+          : wait_for(engine, [&](int* done) { return PMPI_Testany(count, requests, index, done, status); });
+  return code != MPI_SUCCESS || *index == MPI_UNDEFINED ? code : report_failure_of(requests[*index]);
 }
 
 int wait_some(decltype(&MPI_Waitsome) pass_on, int count, MPI_Request* requests, int* completed, int* indices,
               MPI_Status* statuses) {
   mpix_engine_t* const engine = engine_to_drive();
-  if (engine == nullptr) return pass_on(count, requests, completed, indices, statuses);
-  return wait_for(engine, [&](int* done) {
-    int const code = PMPI_Testsome(count, requests, completed, indices, statuses);
-    *done = code == MPI_SUCCESS && *completed != 0 ? 1 : 0;  // MPI_UNDEFINED: no active request
-    return code;
-  });
+  int const code = engine == nullptr
+                       ? pass_on(count, requests, completed, indices, statuses)
+                       : wait_for(engine, [&](int* done) {
+                           int const tested = PMPI_Testsome(count, requests, completed, indices, statuses);
+                           // MPI_UNDEFINED: no active request
+                           *done = tested == MPI_SUCCESS && *completed != 0 ? 1 : 0;
+                           return tested;
+                         });
+  return completes(code) ? report_failures_of({*completed, indices, requests, statuses}, code) : code;
+}
+
+int test(decltype(&MPI_Test) pass_on, MPI_Request* request, int* done, MPI_Status* status) {
+  int const code = pass_on(request, done, status);
+  return code == MPI_SUCCESS && *done != 0 ? report_failure_of(*request) : code;
+}
+
+int test_all(decltype(&MPI_Testall) pass_on, int count, MPI_Request* requests, int* done,
+             MPI_Status* statuses) {
+  int const code = pass_on(count, requests, done, statuses);
+  if (!completes(code) || (code == MPI_SUCCESS && *done == 0)) return code;
+  return report_failures_of({count, nullptr, requests, statuses}, code);
+}
+
+int test_any(decltype(&MPI_Testany) pass_on, int count, MPI_Request* requests, int* index, int* done,
+             MPI_Status* status) {
+  int const code = pass_on(count, requests, index, done, status);
+  bool const completed = code == MPI_SUCCESS && *done != 0 && *index != MPI_UNDEFINED;
+  return completed ? report_failure_of(requests[*index]) : code;
+}
+
+int test_some(decltype(&MPI_Testsome) pass_on, int count, MPI_Request* requests, int* completed, int* indices,
+              MPI_Status* statuses) {
+  int const code = pass_on(count, requests, completed, indices, statuses);
+  return completes(code) ? report_failures_of({*completed, indices, requests, statuses}, code) : code;
 }
 
 }  // namespace
@@ -146,6 +186,15 @@ MPIX_HOST_SEES_BOTH(Waitall, wait_all, (int count, MPI_Request requests[], MPI_S
 MPIX_HOST_SEES_BOTH(Waitany, wait_any, (int count, MPI_Request requests[], int* index, MPI_Status* status),
                     count, requests, index, status)
 MPIX_HOST_SEES_BOTH(Waitsome, wait_some,
+                    (int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]),
+                    count, requests, completed, indices, statuses)
+MPIX_HOST_SEES_BOTH(Test, test, (MPI_Request * request, int* done, MPI_Status* status), request, done, status)
+MPIX_HOST_SEES_BOTH(Testall, test_all, (int count, MPI_Request requests[], int* done, MPI_Status statuses[]),
+                    count, requests, done, statuses)
+MPIX_HOST_SEES_BOTH(Testany, test_any,
+                    (int count, MPI_Request requests[], int* index, int* done, MPI_Status* status), count,
+                    requests, index, done, status)
+MPIX_HOST_SEES_BOTH(Testsome, test_some,
                     (int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]),
                     count, requests, completed, indices, statuses)
 }

@@ -24,13 +24,14 @@ extern "C" {
 /**
  * Attributes of one call. ATOMICITY makes the whole operation indivisible with respect to other operations
  * with ATOMICITY; an rmw without it is not one of them. An operation with ORDERING takes effect after the
- * earlier ones of this process with ORDERING to the same process, through any communicator; but a GET may be
- * performed before an earlier PUT or ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too).
- * ORIGIN_COMMUNICATABLE and TARGET_COMMUNICATABLE state that the memory of that side lies in one segment
- * (MPIX_RMA_Segment), from its first byte to its last; of an rmw, each buffer that it uses lies in one, not
- * necessarily the same. A false statement is erroneous; the MCA parameter osc_mpix_check makes it an error of
- * the call: MPI_ERR_BUFFER for the origin, the address class for the target. An attribute that does not apply
- * to an operation, such as ACCUMULATE_OP to a PUT, is ignored.
+ * earlier ones of this process with ORDERING to the same process, through any communicator; but a GET may
+ * be performed before an earlier PUT or ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these,
+ * too). ORIGIN_COMMUNICATABLE and TARGET_COMMUNICATABLE state that the memory of that side lies in one
+ * segment (MPIX_RMA_Segment), from its first byte to its last, until the operation is remotely complete; of
+ * an rmw, each buffer that it uses lies in one, not necessarily the same. A false statement is erroneous;
+ * the MCA parameter osc_mpix_check makes it an error of the call: MPI_ERR_BUFFER for the origin, the
+ * address class for the target. An attribute that does not apply to an operation, such as ACCUMULATE_OP to
+ * a PUT, is ignored.
  *
  * The structure can grow: further fields are appended, each with a bit of its own. The library reads a field
  * only when its bit is set, so a program that was compiled with an older, shorter structure stays correct. A
@@ -49,16 +50,17 @@ typedef struct MPIX_RMA_Attributes {
 /* clang-format off */
 /**
  * Attribute keys, for MPI_Comm_set_attr, MPI_Comm_get_attr, MPI_Comm_delete_attr and for MPIX_Req_set_attr.
- * MPI_Comm_dup, MPI_Comm_idup and MPI_Comm_dup_with_info copy all but MPIX_RMA_KEY_NOTIFY, because the new
- * communicator has no counters. Other constructors of communicators copy none. Each key is a call of
- * MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
+ * MPI_Comm_dup, MPI_Comm_idup, MPI_Comm_dup_with_info and MPI_Comm_idup_with_info copy all but
+ * MPIX_RMA_KEY_NOTIFY, because the new communicator has no counters. Other constructors of communicators
+ * copy none. Each key is a call of MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
  *
  *   key                             value
  *   MPIX_RMA_KEY_ATOMICITY          MPIX_RMA_ON, or null for off
  *   MPIX_RMA_KEY_ORDERING           MPIX_RMA_ON, or null for off
  *   MPIX_RMA_KEY_BLOCKING           MPIX_RMA_ON, or null for off
  *   MPIX_RMA_KEY_REMOTE_COMPLETION  MPIX_RMA_ON, or null for off
- *   MPIX_RMA_KEY_COMMUNICATABLE     MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither
+ *   MPIX_RMA_KEY_COMMUNICATABLE     MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither;
+ *                                   the sides of all levels are united
  *   MPIX_RMA_KEY_ACCUMULATE_OP      MPIX_RMA_OP_VALUE(op) of a predefined MPI_Op
  *   MPIX_RMA_KEY_ACCUMULATE_SCALE   address of one element; must stay valid as long as the attribute
  *   MPIX_RMA_KEY_NOTIFY             MPIX_RMA_INDEX_VALUE(index), not negative

@@ -56,11 +56,14 @@ MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  * @param request       receives the request, for MPI_Wait, MPI_Test and similar calls
  *
- * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
- * of MPIX_RMA_Icomplete reports the failure that MPIX_RMA_Complete would return, except that of an operation
- * whose request was freed before that request was complete, which only MPIX_RMA_Complete reports. As long as
- * the program has neither completed nor freed it, the request of MPIX_RMA_Icomplete alone reports failures
- * that it covers: MPIX_RMA_Complete does not. The request of MPIX_RMA_Icomplete_local reports no failure.
+ * Local; does not wait. Covers the operations issued before, and none that are issued later. The request of
+ * MPIX_RMA_Icomplete reports the failure that MPIX_RMA_Complete would return, except that of an operation
+ * whose request was freed before that request was complete, which only MPIX_RMA_Complete reports. As long
+ * as the program has neither completed nor freed it, the request of MPIX_RMA_Icomplete alone reports
+ * failures that it covers: MPIX_RMA_Complete does not. Of several such requests the one that was issued
+ * first reports it; if it is freed, MPIX_RMA_Complete does. The request of MPIX_RMA_Icomplete_local reports
+ * no failure. With MPI_PROC_NULL the request is complete. MPI_Request_free is permitted, MPI_Cancel is
+ * erroneous; the status of MPI_Wait has MPI_ANY_SOURCE, MPI_ANY_TAG and no bytes.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the
  *         transport class (the rank cannot be reached).

@@ -55,8 +55,9 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  * accesses the memory any more. Registrations in it have ended too.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM (also an intercommunicator); MPI_ERR_ARG (`base` is not from
- *         MPIX_RMA_Allocate); the class of a failed operation that was not reported before: the memory is
- *         freed nevertheless. The same on all ranks.
+ *         MPIX_RMA_Allocate); the class of a failed operation that was not reported before, as
+ *         MPIX_RMA_Complete for MPIX_ALL_RANKS returns it (others are discarded): the memory is freed
+ *         nevertheless. The same on all ranks.
  */
 MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm communicator);
 
@@ -93,7 +94,8 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  *              then within one allocation
  * @param info  MPI_INFO_NULL, or an info object with the key mpix_access. "read" states that peers only read
  *              the memory, which the caller need not be able to write; an operation that writes it is
- *              erroneous, and need not fail if the memory is writable. "readwrite" states that peers also
+ *              erroneous, unless another registration or an allocation permits it, and need not fail if the
+ *              memory is writable. "readwrite" states that peers also
  *              write it. Without the key peers may do what the memory permits. Other keys are ignored
  *
  * Local. Registrations are counted: memory is communicatable as long as a registration or an allocation
@@ -112,7 +114,8 @@ MPIX_RMA_API int MPIX_RMA_Register(const void *base, MPI_Aint size, MPI_Info inf
  * @param size  as given there, bytes
  *
  * Local; on return no process uses the registration any more. Operations on the memory may be in progress:
- * they access it like memory that has never been registered. A registration by a window is not ended.
+ * they access it like memory that has never been registered, except those with TARGET_COMMUNICATABLE, which
+ * must be complete. A registration by a window is not ended.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (not registered by MPIX_RMA_Register, or size not positive).
  */
@@ -146,7 +149,10 @@ typedef struct MPIX_RMA_Segment {
 
 /**
  * Returns the segments of a rank in the order of their addresses (5.4): its allocations and registrations,
- * the memory of its windows and of MPI_Alloc_mem, its notification counters. An addition to the proposal.
+ * the memory of its windows (of all ranks of a contiguous MPI_Win_allocate_shared at its first rank), that of
+ * MPI_Alloc_mem where the library provides it (docs/semantics.md, Windows), and memory of the library's own
+ * that peers access, which a program must not write: notification counters, and the state of windows. An
+ * addition to the proposal.
  *
  * @param communicator  the communicator
  * @param target_rank   rank in it, this process included; MPI_PROC_NULL is MPI_ERR_RANK

@@ -95,7 +95,7 @@ MPIX_RMA_API int MPIX_Win_persist(MPI_Win win);
  * Returns the size and displacement unit of a target's memory.
  *
  * @param win        a window of this library: any but dynamic ones
- * @param rank       the target
+ * @param rank       the target; MPI_PROC_NULL is MPI_ERR_RANK
  * @param size       receives the size of its memory in bytes
  * @param disp_unit  receives its displacement unit
  *

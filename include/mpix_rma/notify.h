@@ -28,7 +28,8 @@ extern "C" {
  * target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers
  * this operation only; others are covered if they are ordered before it (docs/semantics.md, Notification).
  * The largest value is 2^63 - 1; operations beyond it are erroneous. MPI_Comm_dup does not copy counters.
- * MPI_Comm_free and MPI_Comm_disconnect of a communicator with counters complete this process's operations
+ * MPI_Comm_free and MPI_Comm_disconnect of a communicator on which this function has been called, with
+ * whatever number, complete this process's operations
  * on it, synchronise its processes, and free the counters.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative, or more than 2^27); MPI_ERR_NO_MEM. A failure of
@@ -69,7 +70,8 @@ MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm communicator, int notificati
  * @param notification_idx  index of the counter, from 0
  * @param value             receives the previous value; may be NULL
  *
- * Local. Requests whose threshold is at most the previous value are complete; others continue to wait until
+ * Local. Requests whose threshold is at most the previous value are complete, at the latest when MPI_Wait has
+ * been called or the library has made progress; others continue to wait until
  * the counter, which begins at zero again, reaches their threshold.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter).

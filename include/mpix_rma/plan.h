@@ -21,7 +21,8 @@ typedef struct MPIX_RMA_Plan_s *MPIX_RMA_Plan;
  * @param origin_datatype  as for MPIX_RMA_xfer; may be freed after the call
  * @param target_rank      as for MPIX_RMA_xfer, MPI_PROC_NULL included
  * @param target_datatype  as for MPIX_RMA_xfer; may be freed after the call
- * @param communicator     the communicator. Attributes set on it later apply to later transfers. After it is
+ * @param communicator     the communicator. Each transfer has the attributes that it has at
+ *                         MPIX_RMA_Plan_issue. After it is
  *                         freed, MPIX_RMA_Plan_issue fails, and the plan can only be freed
  * @param rma_attr_val     as for MPIX_RMA_xfer; copied, a scale included
  * @param plan             receives the plan

@@ -22,9 +22,10 @@ extern "C" {
  * operations have its attributes in addition to those of the communicator. Other calls do not read the
  * variable: they overwrite it with a new request, and the object is lost. Like a persistent request the
  * object is inactive, not null, after MPI_Wait and similar calls, and can be passed to the next operation.
- * MPI_Request_free frees it. If MPI_Wait or a similar call reports the failure of the operation, it sets the
- * handle to MPI_REQUEST_NULL and the object is freed, because Open MPI frees failed requests. If the call
- * that issues the operation reports the failure, the object stays, inactive.
+ * MPI_Request_free frees it. If MPI_Wait or a similar call reports the failure of the operation, then with
+ * Open MPI's component it sets the handle to MPI_REQUEST_NULL and the object is freed, because Open MPI frees
+ * failed requests; with MPICH and with MPIX_HOST=public the object stays, inactive, as it does everywhere if
+ * the call that issues the operation reports the failure.
  *
  * A program must not pass the object to MPI_Start or MPI_Startall. With Open MPI's component MPI_Start
  * refuses it (MPI_ERR_REQUEST), and MPI_Startall ignores it while it is inactive. With MPICH, and with

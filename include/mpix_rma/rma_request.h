@@ -136,8 +136,8 @@ MPIX_RMA_API int MPIX_Rma_request_get_attr(MPIX_Rma_request *request, int comm_k
  *
  * @param request  a request; MPIX_RMA_REQUEST_NULL and inactive objects count as complete
  *
- * Local; drives progress. An object without attributes is freed and the handle set to
- * MPIX_RMA_REQUEST_NULL; one with attributes becomes inactive.
+ * Local; drives progress. A request that an operation has created is freed and the handle set to
+ * MPIX_RMA_REQUEST_NULL; an object of MPIX_Rma_request_set_attr becomes inactive.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST; the error of the operation, through its communicator's handler (none
  *         if the communicator has been freed) and with the operation's name in its string.
@@ -189,7 +189,7 @@ MPIX_RMA_API int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[]
  * (5.3).
  *
  * @param count     number of requests, not negative
- * @param requests  array of `count` requests; if a request without attributes occurs more than once, the
+ * @param requests  array of `count` requests; if a request that is no object occurs more than once, the
  *                  other elements that hold the completed request are invalid afterwards
  * @param index     receives the index of that request, or MPI_UNDEFINED if no request of the array is active
  *

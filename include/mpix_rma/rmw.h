@@ -18,7 +18,7 @@ extern "C" {
  * integers and MPI_BYTE, SWAP and NO_OP for every predefined datatype, pairs such as MPI_2INT included.
  * Integers include MPI_CHAR, MPI_AINT, MPI_COUNT and MPI_OFFSET; those of more than 8 bytes have SWAP and
  * NO_OP only. Integers wrap. Real and complex numbers are compared by value: -0.0 equals 0.0, and NaN equals
- * nothing. The result of MIN and MAX with NaN is undefined.
+ * nothing; all others by their bits. The result of MIN and MAX with NaN is undefined.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */
@@ -39,7 +39,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
 /**
  * Operation types of MPIX_RMA_rmw2 (5.1). MASK_SWAP is defined for integers, logicals and MPI_BYTE,
  * COMP_SWAP_E and COMP_SWAP_NE for every predefined datatype but pairs, the others for integers and real
- * numbers.
+ * numbers; integers of more than 8 bytes have none of them.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
     MPIX_RMW2_MASK_SWAP = 201,    /**< bits that are set in operand are taken from operand2 */
@@ -56,7 +56,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * other such operations on it (5.1).
  *
  * @param op            new value of each target element: see MPIX_RMW_Op
- * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC and MPIX_RMW_NO_OP
+ * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC and MPIX_RMW_NO_OP. If the target is
+ *                      this process, must not overlap the target elements
  * @param count         items of `datatype`, not negative; each item of its predefined datatype is an element,
  *                      which is atomic by itself, and all together with MPIX_RMA_ATTR_ATOMICITY
  * @param datatype      predefined, or derived from one predefined datatype, with lower bound 0, whose

@@ -97,9 +97,9 @@ MPIX_RMA_API int MPIX_Win_iflush_local_all(MPI_Win win, MPI_Request *request);
  * If an element of `wins` is not such a window, the call returns without waiting.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (negative count, null pointer), through the handler of MPI_COMM_WORLD.
- *         Through the handler of the window: MPI_ERR_WIN (window of another component); MPI_ERR_RMA_SYNC;
- *         MPI_ERR_UNSUPPORTED_OPERATION; the class of the first failed operation, after all windows are
- *         flushed.
+ *         Through the handler of the window: MPI_ERR_WIN (window of another component; for MPI_WIN_NULL
+ *         through that of MPI_COMM_WORLD); MPI_ERR_RMA_SYNC; MPI_ERR_UNSUPPORTED_OPERATION; the class of
+ *         the first failed operation, after all windows are flushed.
  */
 MPIX_RMA_API int MPIX_Win_flush_windows(int count, const MPI_Win wins[]);
 
@@ -157,7 +157,7 @@ MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
  * Returns the number of notification counters that a process has on a window.
  *
  * @param win   a window of this library
- * @param rank  of the process
+ * @param rank  of the process; MPI_PROC_NULL is MPI_ERR_RANK
  * @param num   receives the number; 0 before MPIX_Win_set_num_notify
  *
  * Local.

@@ -28,8 +28,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param origin_datatype  committed datatype
  * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
  *                         included; MPI_PROC_NULL: no buffer changes, no counter is incremented, and a
- *                         request is complete. Only `op`, counts, datatypes, communicator and attribute
- *                         bits are then checked, each by itself
+ *                         request is complete. Only `op`, counts with their datatypes, communicator,
+ *                         attribute bits and whether a request object is in use are then checked
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that the target may read (GET, and ACCUMULATE
  *                         with MPI_NO_OP), write (PUT), or read and write (ACCUMULATE). If the target is this
@@ -46,13 +46,14 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *                         MPI_Get_count 0. MPI_Request_free is permitted, MPI_Cancel is erroneous
  * @param communicator     address of the communicator
  * @param rma_attr_val     address of an MPIX_RMA_Attributes, not a mask of its bits, or NULL for none; merged
- *                         with the attributes of the communicator. For an attribute with a value the call
- *                         takes precedence
+ *                         with the attributes of the communicator. For the operation and scale of an
+ *                         accumulate and for the counter the call takes precedence
  *
  * Local; does not wait for the completion of the operation unless MPIX_RMA_ATTR_BLOCKING is set. It may wait
  * for earlier operations of this process: with ORDERING or after a Fence, if they use another protocol, and
  * when too much is in flight to the target. An operation with ATOMICITY may wait for locks. No wait depends
- * on a call by the application at the target. Complete means that the origin buffer may be reused (PUT,
+ * on a call by the application at the target, except while a lock that MPI_Win_lock has requested there is
+ * pending (docs/semantics.md, Locks). Complete means that the origin buffer may be reused (PUT,
  * ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION or MPIX_RMA_ATTR_ATOMICITY, that
  * the target's memory holds the result, too.
  *
@@ -97,7 +98,8 @@ MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count or
  * @param target_datatype  as for MPIX_RMA_xfer
  * @param request          as for MPIX_RMA_xfer; if the variable holds a request object of MPIX_Req_set_attr,
  *                         that object is used: its attributes are added to those of the communicator, and
- *                         for an attribute with a value the object takes precedence. Null does not switch
+ *                         for the operation and scale of an accumulate and for the counter the object takes
+ *                         precedence. Null does not switch
  *                         off what the communicator has. Otherwise the variable's value does not matter
  * @param communicator     as for MPIX_RMA_xfer
  *

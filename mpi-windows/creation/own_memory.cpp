@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <string>
 
 #include "datatype/handle.hpp"
 #include "hosts/common/hosted.h"
@@ -117,9 +118,13 @@ int allocate_for_all(Window& window, MPI_Comm comm, mpix_window_memory& memory) 
   window.table.use_single_exposure(whole.exposure);
   Target* const own = find_target(window, window.processes.rank);
   engine::ExposedView view;
-  if (own == nullptr ||
-      engine::failed(window.engine.peer_memory.view(*own->memory_owner, whole.exposure, &view)))
-    return MPI_ERR_RMA_SHARED;
+  engine::Status const mapped =
+      own != nullptr ? window.engine.peer_memory.view(*own->memory_owner, whole.exposure, &view)
+                     : engine::Status::unsupported;
+  if (mapped == engine::Status::out_of_memory)
+    return refuse(MPI_ERR_NO_MEM,
+                  "no address space or descriptors to map the window's " + std::to_string(total) + " bytes");
+  if (engine::failed(mapped)) return MPI_ERR_RMA_SHARED;
   memory.base = view.local + window.table[window.processes.rank].offset;
   record_alias(window, *own, memory.base);
   return MPI_SUCCESS;

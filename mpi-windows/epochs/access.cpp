@@ -40,7 +40,7 @@ int enter(Window& window, Target& target, Requirement* requirement, bool* open) 
 int obtain_access(Window& window, Target& target, Requirement requirement) {
   Awaited awaited = Awaited::nothing;
   int error = MPI_SUCCESS;
-  if (requirement == Requirement::post && !has_post_soon(window, target)) awaited = Awaited::post;
+  if (requirement == Requirement::post && !take_post_soon(window, target)) awaited = Awaited::post;
   if (requirement == Requirement::lock && !try_lock(window, target, engine::LockMode::shared, Lock::shared))
     error = request_lock(window, target, engine::LockMode::shared, engine::LockSend::at_once, &awaited);
   if (requirement == Requirement::lock && awaited != Awaited::nothing &&

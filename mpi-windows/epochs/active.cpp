@@ -52,7 +52,7 @@ bool end_access(Window& window, Target& target, int* error) {
     // A target that cannot signal to this process may be alive, and wait for the completion.
     if (target.control != nullptr && !target.process->is_lost())
       *error = first_of(*error, signal_complete(window, target));
-  } else if (access == EpochAccess::closed && !window.epoch.unchecked && !has_post(window, target)) {
+  } else if (access == EpochAccess::closed && !window.epoch.unchecked && !take_post(window, target)) {
     return false;
   } else {
     *error = first_of(*error, signal_complete(window, target));
@@ -135,7 +135,7 @@ int start_access(Window& window, MPI_Group group, int assertion) {
   return MPI_SUCCESS;
 }
 
-bool has_post(Window const& window, Target& target) noexcept {
+bool take_post(Window const& window, Target& target) noexcept {
   auto const& posts =
       *reinterpret_cast<PostCounter*>(window.control.base + window.control.layout.posted(target.rank));
   if (posts.load(std::memory_order_acquire) == target.posts_seen) return false;
@@ -143,10 +143,10 @@ bool has_post(Window const& window, Target& target) noexcept {
   return true;
 }
 
-bool has_post_soon(Window& window, Target& target) {
-  if (poll_briefly(window, [&] { return has_post(window, target); })) return true;
+bool take_post_soon(Window& window, Target& target) {
+  if (poll_briefly(window, [&] { return take_post(window, target); })) return true;
   window.engine.waits.progress();
-  return has_post(window, target);
+  return take_post(window, target);
 }
 
 /// Signals the end of the epoch to each target once it has posted: a target may wait for this signal before

@@ -15,9 +15,9 @@ int complete_access(Window& window);
 int wait_exposure(Window& window);
 int test_exposure(Window& window, int* flag);
 
-/// Whether the target has posted for this access epoch. Consumes the post.
-bool has_post(Window const& window, Target& target) noexcept;
-/// As above, but first polls for the time that a post usually takes.
-bool has_post_soon(Window& window, Target& target);
+/// Consumes the target's post for this access epoch. Returns false if it has not arrived.
+bool take_post(Window const& window, Target& target) noexcept;
+/// As take_post(), but first polls for the time that a post usually takes.
+bool take_post_soon(Window& window, Target& target);
 
 }  // namespace mpixrma::windows

@@ -15,7 +15,7 @@ enum class Level : std::uint8_t { local, remote };
 
 /// Returns the error of operations by load and store on memory of a process that has ended, or MPI_SUCCESS.
 int loss_of(Window const& window, Target const& target);
-/// As above, for all targets whose loss it has not returned before.
+/// As loss_of(), for all targets whose loss it has not returned before.
 int report_losses(Window& window);
 /// Returns the error of an epoch that waits for the process of the rank, which has ended or is out of reach.
 int loss_of_process(Window const& window, int rank);
@@ -29,7 +29,7 @@ inline int complete_target(Window& window, Target& target) {
   window.stores.complete();
   return MPI_SUCCESS;
 }
-/// As above, for all targets.
+/// As complete_target(), for all targets.
 int complete_all(Window& window);
 /// Returns the first failure of messages to `target` that has arrived and was not returned before, or
 /// MPI_SUCCESS.

@@ -19,7 +19,7 @@ void request_nam_lock(Window& window, Target& target) {
   target.queue->nam_wait.emplace(window.cold->nam_overtake_delay, target.rank, target.queue->request.mode);
 }
 
-bool has_nam_lock(Window& window, Target& target) {
+bool try_nam_lock(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   engine::LockMode const mode = queue.request.mode;
   auto const holds_other_locks = [] {

@@ -8,7 +8,7 @@ namespace mpixrma::windows {
 /// Prepares the attempts to acquire the lock of the target in the mode of `target.queue->request`.
 void request_nam_lock(Window& window, Target& target);
 /// Tries to acquire the lock. Returns whether the lock was acquired or refused.
-bool has_nam_lock(Window& window, Target& target);
+bool try_nam_lock(Window& window, Target& target);
 void release_nam_lock(Window& window, Target& target) noexcept;
 
 }  // namespace mpixrma::windows

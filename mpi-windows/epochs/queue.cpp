@@ -54,9 +54,9 @@ bool waits_in_stream(engine::Engine& engine, Target const& target) {
 
 /// Whether the post has arrived, or the calls must fail because it cannot arrive any more.
 bool post_is_decided(Window& window, Target& target) {
-  // Read before has_post(): a post that arrived before the loss still counts.
+  // Read before take_post(): a post that arrived before the loss still counts.
   bool const is_lost = target.process_is_lost();
-  if (has_post(window, target)) return true;
+  if (take_post(window, target)) return true;
   if (!is_lost) return false;
   target.queue->refused = engine::Status::unreachable;
   target.queue->refusal = loss_of_process(window, target.rank);
@@ -69,8 +69,8 @@ bool may_issue(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   bool const has_occurred = queue.awaited == Awaited::nothing ||
                             (queue.awaited == Awaited::post && post_is_decided(window, target)) ||
-                            (queue.awaited == Awaited::lock && lock_is_decided(window, target)) ||
-                            (queue.awaited == Awaited::nam_lock && has_nam_lock(window, target)) ||
+                            (queue.awaited == Awaited::lock && take_lock_decision(window, target)) ||
+                            (queue.awaited == Awaited::nam_lock && try_nam_lock(window, target)) ||
                             queue.awaited == Awaited::stream;
   if (!has_occurred) return false;
   // A queued operation must not wait for an in-stream lock: this thread has to serve other queues meanwhile.

@@ -33,7 +33,7 @@ int take_queue_failure(Target& target);
 /// Waits until the awaited event has occurred and all calls in the queue are issued. Returns the first
 /// failure of a call, or that of the lock.
 int wait_for_queue(Window& window, Target& target);
-/// As above, for all targets.
+/// As wait_for_queue(), for all targets.
 int wait_for_queues(Window& window);
 /// Refuses the queued calls of an epoch whose posts never arrive.
 void abandon_queues(Window& window);

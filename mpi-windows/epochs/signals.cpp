@@ -23,7 +23,8 @@ engine::RmaOp counter_update(Window const& window, Target const& target, std::si
   return update;
 }
 
-/// Issues a signal. If the signal is not sent, the target is told not to wait for it.
+/// Issues a signal. If the signal is not sent, the exchange of messages with the target ends, so that the
+/// target's wait fails.
 void send_signal(Window& window, Target& target, engine::RmaOp const& raise) {
   try {
     if (!engine::failed(window.engine.issue(*target.process, raise).status)) return;

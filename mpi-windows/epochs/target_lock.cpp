@@ -14,7 +14,7 @@ namespace {
 void describe_held(Window& window, Target& target, engine::LockRequest* request) {
   engine::LockClock& own = window.engine.locks.clock();
   if (engine::LockClock const* const its = window.engine.locks.clock(*target.process)) own.raise(its->now());
-  Window::held_locks.describe(own.now(), &target.lock_asked_after, request);
+  Window::held_locks.describe(own.now(), &target.lock_requested_after, request);
 }
 
 }  // namespace
@@ -24,9 +24,9 @@ int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, e
   int const error = request_lock(window, target, mode, send, &awaited);
   if (awaited == Awaited::nothing) return error;
   if (awaited == Awaited::nam_lock) {
-    window.engine.waits.until([&] { return has_nam_lock(window, target); });
+    window.engine.waits.until([&] { return try_nam_lock(window, target); });
   } else {
-    window.engine.waits.until(*target.process, [&] { return lock_is_decided(window, target); });
+    window.engine.waits.until(*target.process, [&] { return take_lock_decision(window, target); });
   }
   return target.queue->refusal;
 }
@@ -45,7 +45,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
   if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   if (!window.stores.is_thread_multiple() && target.memory_owner == target.process &&
-      window.engine.locks.has_none_pending()) {
+      window.engine.locks.none_pending_or_request_ack()) {
     if (auto const issued =
             window.engine.locks.acquire_in_stream(*target.process, queue.request, window.context, send)) {
       if (engine::failed(issued->status)) return class_of(window, issued->status);
@@ -58,26 +58,26 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
   queue.grant.is_done.store(false, std::memory_order_relaxed);
   queue.request.completion = &queue.grant;
   engine::Issued const issued = window.engine.locks.acquire(*target.process, queue.request);
-  queue.asked_at = issued.sequence;
+  queue.requested_at = issued.sequence;
   if (!issued.complete) *awaited = Awaited::lock;
   if (issued.complete && !engine::failed(issued.status)) target.lock = held;
   return issued.complete ? class_of(window, issued.status) : MPI_SUCCESS;
 }
 
 bool wait_for_answer(Window& window, Target& target, Awaited awaited) {
-  if (awaited == Awaited::nam_lock) return has_nam_lock(window, target);
+  if (awaited == Awaited::nam_lock) return try_nam_lock(window, target);
   constexpr unsigned polls_before_question = 1000;
   TargetQueue& queue = *target.queue;
   unsigned polls = 0;
   window.engine.waits.until(*target.process, [&] {
     if (queue.grant.is_done.load(std::memory_order_acquire)) return true;
     // After many polls, test() requests an acknowledgement from the target by a message.
-    return ++polls > polls_before_question && window.engine.order.test(*target.process, queue.asked_at);
+    return ++polls > polls_before_question && window.engine.order.test(*target.process, queue.requested_at);
   });
-  return lock_is_decided(window, target);
+  return take_lock_decision(window, target);
 }
 
-bool lock_is_decided(Window& window, Target& target) {
+bool take_lock_decision(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   if (!queue.grant.is_done.load(std::memory_order_acquire)) return false;
   queue.refused = queue.grant.status;

@@ -32,7 +32,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
 /// lock has been granted or refused.
 bool wait_for_answer(Window& window, Target& target, Awaited awaited);
 /// Whether the requested lock has been granted, or refused.
-bool lock_is_decided(Window& window, Target& target);
+bool take_lock_decision(Window& window, Target& target);
 /// Records a lock that this process holds, or will hold before any lock that it requests later.
 void note_granted(Window& window, Target& target, engine::LockRequest const& request);
 /// Releases the lock by the general path, behind the operations issued under it. The caller waits for the

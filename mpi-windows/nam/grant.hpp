@@ -27,7 +27,7 @@ class NamGrant {
   static std::shared_ptr<NamGrant> of(nam::Locator const& locator);
   /// Returns the object whose control memory has the number `control` at its server.
   static std::shared_ptr<NamGrant> of(nam::Locator const& locator, std::uint64_t control);
-  /// As above, but returns a cached object only, even if its session has ended; nullptr if there is none.
+  /// As of(), but returns a cached object only, even if its session has ended; nullptr if there is none.
   static std::shared_ptr<NamGrant> mapped(nam::Locator const& locator, std::uint64_t control);
 
   nam::WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,

@@ -39,7 +39,7 @@ class GrantRegistry {
     known.reset();
     return known = open();
   }
-  /// As above, creating the object by its constructor. Throws nam::Error.
+  /// As open(), creating the object by its constructor. Throws nam::Error.
   template <typename Predicate>
   std::shared_ptr<Grant> find_or_open(nam::Locator const& locator, Predicate fits) {
     return find_or_open(locator, fits, [&] { return std::make_shared<Grant>(locator); });
@@ -49,9 +49,7 @@ class GrantRegistry {
   }
 
  private:
-  static bool is_open(std::shared_ptr<Grant> const& grant) {
-    return grant != nullptr && grant->is_open();
-  }
+  static bool is_open(std::shared_ptr<Grant> const& grant) { return grant != nullptr && grant->is_open(); }
 
   std::mutex lock_;
   std::map<std::string, std::shared_ptr<Grant>> grants_;

@@ -32,6 +32,14 @@ class Side {
     bytes_ = type_->size() * static_cast<std::size_t>(count);
     return MPI_SUCCESS;
   }
+  /// As describe(), for the target's side: memory beyond all addresses is not inside the window.
+  int describe_target(mpix_window_place const& place) {
+    int const error = describe(place.type, place.count);
+    if (error != MPI_ERR_COUNT || place.count <= 0) [[likely]]
+      return error;
+    return code_with(MPI_ERR_RMA_RANGE, "%lld elements of the target's datatype exceed the window",
+                     static_cast<long long>(place.count));
+  }
   Side() = default;
   Side(Side const&) = delete;
   Side& operator=(Side const&) = delete;

@@ -27,7 +27,7 @@ int transfer_checked(Window& window, OpKind direction, Buffer const& origin, Pla
   Side local;
   Side remote;
   if (int const error = local.describe(origin.type, origin.count); error != MPI_SUCCESS) return error;
-  if (int const error = remote.describe(place.type, place.count); error != MPI_SUCCESS) return error;
+  if (int const error = remote.describe_target(place); error != MPI_SUCCESS) return error;
   if (local.bytes() != remote.bytes()) return MPI_ERR_TYPE;
   if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
   engine::RmaOp transfer;

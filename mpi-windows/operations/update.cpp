@@ -229,8 +229,7 @@ bool append_accumulate(Window& window, UpdateCall const& call) {
                      .flags = window.hints.accumulate_flags()});
 }
 
-/// Describes `buffer`, which must have as many bytes as the target, and elements of the same type. Returns an
-/// error class.
+/// Describes `buffer`, which must have the target's bytes and type of elements. Returns an error class.
 int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* side) {
   if (int const error = side->describe(buffer.type, buffer.count); error != MPI_SUCCESS) return error;
   bool const has_elements = target.bytes() != 0;
@@ -245,8 +244,7 @@ int update_checked(Window& window, UpdateCall const& call, MPI_Request* request)
   Side remote;
   Side origin;
   Side result;
-  if (int const error = remote.describe(call.target->type, call.target->count); error != MPI_SUCCESS)
-    return error;
+  if (int const error = remote.describe_target(*call.target); error != MPI_SUCCESS) return error;
   engine::RmaOp update = engine::update_with(call.operation, ElementType::none);
   update.flags = window.hints.accumulate_flags();
   update.target_layout = remote.layout();
@@ -306,10 +304,11 @@ __attribute__((noinline)) int accumulate_general_path(void const* origin, MPI_Co
   return class_of_exception();
 }
 
-__attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,
-                                                   MPI_Datatype origin_type, int rank, MPI_Aint disp,
-                                                   MPI_Count count, MPI_Datatype type, ReduceOp operation,
-                                                   mpix_window_t* window) noexcept {
+__attribute__((noinline)) int accumulate_beyond_fast_path(void const* origin, MPI_Count origin_count,
+                                                          MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                          MPI_Count count, MPI_Datatype type,
+                                                          ReduceOp operation,
+                                                          mpix_window_t* window) noexcept {
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
   auto const attempt = [&] {
@@ -366,7 +365,8 @@ int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datat
   if (origin_type == type && origin_count == count &&
       try_accumulate(*static_cast<Window*>(window), operation, origin, rank, disp, count, type)) [[likely]]
     return MPI_SUCCESS;
-  return accumulate_slow_path(origin, origin_count, origin_type, rank, disp, count, type, operation, window);
+  return accumulate_beyond_fast_path(origin, origin_count, origin_type, rank, disp, count, type, operation,
+                                     window);
 }
 
 int mpix_window_update(mpix_window_t* window, const struct mpix_window_buffer* origin,

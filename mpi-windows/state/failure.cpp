@@ -93,6 +93,37 @@ bool is_lost(Window const& window, int rank) noexcept {
   return target->is_lost() || (target->process != nullptr && target->process->is_lost());
 }
 
+/// Returns the reason why a call is not permitted now. `rank`: its target, or negative.
+std::string epoch_reason(Window const& window, int rank) {
+  std::string reason = epoch_text(window);
+  AccessEpoch const& epoch = window.epoch;
+  if (epoch.is(Epoch::fence) || (epoch.is_none() && epoch.fence_open)) {
+    reason =
+        "an epoch of MPI_Win_fence is open, in which flushes and operations with requests are not permitted";
+  } else if (rank >= 0 && (epoch.is(Epoch::locks) || epoch.is(Epoch::group))) {
+    Target const* const target = window.targets.find(rank);
+    bool const is_locks = epoch.is(Epoch::locks);
+    bool const is_open =
+        target != nullptr && target->access.load(std::memory_order_relaxed) != EpochAccess::closed;
+    bool const is_in = is_locks ? is_open : target != nullptr && target->in_group;
+    reason += ", and rank " + std::to_string(rank) + (is_in ? " is " : " is not ") +
+              (is_locks ? "locked" : "in its group");
+  }
+  return reason;
+}
+
+/// Returns the reason of an error class that the checks of arguments return without a text; nullptr for
+/// others.
+char const* argument_reason(int error) noexcept {
+  switch (error) {
+    case MPI_ERR_TYPE:
+      return "a datatype is not committed, not permitted here, or the two sides differ in size or type";
+    case MPI_ERR_OP: return "the operation is not predefined, or not defined for the datatype";
+    case MPI_ERR_COUNT: return "a count is negative, or more elements than memory can hold";
+    default: return nullptr;
+  }
+}
+
 /// Returns the error with a text that begins with the name of the call.
 int naming(char const* call, int error, int error_class) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -113,9 +144,12 @@ int report_failure(Window const& window, int error, char const* call, ReportedTa
   if (subject.rank >= 0)
     what += moves ? ": " + describe(subject) : " of rank " + std::to_string(subject.rank);
   if (error == MPI_ERR_RMA_SYNC) {
-    error = code_with(error, "%s is not permitted now: on this window, %s", what.c_str(), epoch_text(window));
+    error = code_with(error, "%s is not permitted now: on this window, %s", what.c_str(),
+                      epoch_reason(window, subject.rank).c_str());
   } else if (error == MPI_ERR_RMA_RANGE) {
     error = code_with(error, "%s: the target memory is not attached to the window", what.c_str());
+  } else if (char const* const reason = argument_reason(error)) {
+    error = code_with(error, "%s: %s", call, reason);
   } else if (error == class_of(window, engine::Status::unreachable) && is_lost(window, subject.rank)) {
     error = code_with(error, "%s: the process with its memory has ended, or is out of reach", what.c_str());
   }

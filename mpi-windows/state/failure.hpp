@@ -34,7 +34,7 @@ __attribute__((cold, noinline)) int report_failure(Window const& window, int err
 inline int report(Window const& window, int error, char const* call, ReportedTarget const& subject = {}) {
   return error == MPI_SUCCESS ? MPI_SUCCESS : report_failure(window, error, call, subject);
 }
-/// As above, for a call with the argument `rank`.
+/// As report_failure(), for a call with the argument `rank`.
 inline int report(Window const& window, int error, char const* call, int rank) {
   return error == MPI_SUCCESS ? MPI_SUCCESS : report_failure(window, error, call, rank);
 }

@@ -73,7 +73,7 @@ struct TargetQueue {
   engine::Status refused = engine::Status::ok;  ///< failed: lock refused, or queue abandoned
   int refusal = 0;                              ///< error code of `refused`
   engine::LockRequest request;
-  std::uint64_t asked_at = 0;  ///< position of `request` in the stream of messages
+  std::uint64_t requested_at = 0;  ///< position of `request` in the stream of messages
   LockGrant grant;
   std::optional<NamLockWait> nam_wait;
 };

@@ -62,10 +62,10 @@ struct Target {
   std::byte* control = nullptr;     ///< the rank's control memory if mapped, else null
   engine::ExposureId control_exposure{};
   std::uint32_t lock_id = 0;
-  std::uint64_t lock_asked_after = 0;  ///< as in HeldLocks::describe
-  Lock lock = Lock::none;              ///< mode; set by the thread that acquires or releases it
-  std::uint64_t granted = 0;           ///< from note_granted() if the rank has granted a request; else 0
-  bool in_group = false;               ///< member of the current access epoch of MPI_Win_start
+  std::uint64_t lock_requested_after = 0;  ///< as in HeldLocks::describe
+  Lock lock = Lock::none;                  ///< mode; set by the thread that acquires or releases it
+  std::uint64_t granted = 0;               ///< from note_granted() if the rank has granted a request; else 0
+  bool in_group = false;                   ///< member of the current access epoch of MPI_Win_start
   std::uint8_t posts_seen = 0;
   std::atomic<bool> loss_reported{false};  ///< by a call that completes operations to all targets
   std::size_t open_index = 0;              ///< index among the open targets; the epoch's lock protects it

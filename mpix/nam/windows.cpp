@@ -46,6 +46,12 @@ Failure check_region(MPI_Aint size, int disp_unit) {
   return {};
 }
 
+/// Returns why a call cannot use the window, which has no memory of ranks that this library knows.
+Failure foreign_window(MPI_Win win) {
+  if (win == MPI_WIN_NULL) return failure(MPI_ERR_WIN, "win is MPI_WIN_NULL");
+  return failure(MPI_ERR_WIN, "the window does not belong to this library");
+}
+
 /// Invokes the error handler of the window and returns the code.
 int raise_on(MPI_Win win, char const* call, Failure const& failure) {
   int const code = make_code(call, failure);
@@ -176,7 +182,7 @@ int MPIX_Win_persist(MPI_Win win) try {
   char const* const call = "MPIX_Win_persist";
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
   bool const is_own = win != MPI_WIN_NULL && provides_windows() && host().window_targets(word_of(win)) >= 0;
-  if (!is_own) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
+  if (!is_own) return raise({call}, foreign_window(win));
   int const error_class = host().window_persist(word_of(win));
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise_on(win, call, newest_refusal(error_class));
 } catch (...) {
@@ -189,14 +195,17 @@ int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit) try {
   if (size == nullptr || disp_unit == nullptr)
     return raise({call}, MPI_ERR_ARG, "%s is a null pointer", size == nullptr ? "size" : "disp_unit");
   int const ranks = win == MPI_WIN_NULL || !provides_windows() ? -1 : host().window_targets(word_of(win));
-  if (ranks < 0) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
+  if (ranks < 0) return raise({call}, foreign_window(win));
   std::int64_t bytes = 0;
   int const error_class = host().window_region(word_of(win), rank, &bytes, disp_unit);
   if (error_class == MPI_SUCCESS) {
     *size = static_cast<MPI_Aint>(bytes);
     return MPI_SUCCESS;
   }
-  return raise_on(win, call, failure(error_class, "rank %d of %d", rank, ranks));
+  if (error_class == MPI_ERR_RANK)
+    return raise_on(win, call,
+                    failure(error_class, "rank %d is not one of the window's %d ranks", rank, ranks));
+  return raise_on(win, call, failure(error_class, "the window is dynamic: its ranks have no size or unit"));
 } catch (...) {
   return raise_exception(nullptr);
 }

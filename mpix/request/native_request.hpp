@@ -32,7 +32,7 @@ struct NativeCompletion : engine::Completion {
 /// Creates an active native request for an operation of `site`, and returns its completion; nullptr if out
 /// of memory.
 NativeCompletion* start_native(Site const& site, Subject const& subject);
-/// As above, for an inactive object with the handle `handle`, which becomes active.
+/// As the other start_native(), for an inactive object with the handle `handle`, which becomes active.
 NativeCompletion* start_native(Site const& site, Subject const& subject, NativeObject const& object,
                                MPI_Request handle);
 

@@ -31,7 +31,7 @@ bool are_valid_buffers(RmwCall const& call, std::size_t bytes) noexcept {
 bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept {
   std::uint64_t const set =
       communicator.attribute_word() | bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));
-  if ((set & beyond_fast_paths) != 0) return false;
+  if ((set & slow_path_attributes) != 0) return false;
   if (request != nullptr && call.use == RequestArgument::inout &&
       native_objects.load(std::memory_order_relaxed) != 0)
     return false;

@@ -123,7 +123,7 @@ inline CachedTarget const* find_word_target(Count count, MPI_Datatype datatype, 
       return nullptr;
     set |= attributes->set;
   }
-  return (set & beyond_fast_paths) == 0 ? recent : nullptr;
+  return (set & slow_path_attributes) == 0 ? recent : nullptr;
 }
 
 /// As update_cached(), while a trace is written: also records the update.

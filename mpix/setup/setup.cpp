@@ -86,11 +86,11 @@ void set_up_once() {
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &communicator_freed, &runtime_keys.communicator, nullptr);
   begin_datatypes(host().datatype_is_committed);
   create_keyvals();
-  std::uint64_t implied_by_fast_paths =
+  std::uint64_t fast_path_attributes =
       MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
   if (!engine_of_process().is_checking())
-    implied_by_fast_paths |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
-  beyond_fast_paths = ~implied_by_fast_paths;
+    fast_path_attributes |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
+  slow_path_attributes = ~fast_path_attributes;
   (void)begin_statistics();
   add_classes();
 }

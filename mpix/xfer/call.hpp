@@ -29,7 +29,7 @@ struct XferCall {
 /// not satisfy them, or the attributes have to be verified. (check_fast_path() excepts ATOMICITY.) All bits
 /// until the library is set up. Hidden, and the excluding bits, so that a fast path tests them in memory with
 /// one instruction.
-__attribute__((visibility("hidden"))) extern std::uint64_t beyond_fast_paths;
+__attribute__((visibility("hidden"))) extern std::uint64_t slow_path_attributes;
 
 /// Joins the attributes of the call, the request object and the communicator. Invokes the error handler on
 /// failure and returns an MPI error code, as do the functions below.

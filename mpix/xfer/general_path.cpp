@@ -164,7 +164,7 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
 
 }  // namespace
 
-std::uint64_t beyond_fast_paths = ~std::uint64_t{0};
+std::uint64_t slow_path_attributes = ~std::uint64_t{0};
 
 TypeName::TypeName(MPI_Datatype datatype) {
   int length = 0;

@@ -71,7 +71,7 @@ struct MappedTransfer {
 /// after them and no wait before them is needed.
 inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t attribute_bits) noexcept {
   std::uint64_t const more = op == MPIX_RMA_PUT ? 0 : MPIX_RMA_ATTR_ORDERING;
-  return (attribute_bits & (beyond_fast_paths | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
+  return (attribute_bits & (slow_path_attributes | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
 }
 
 /// Resolves a transfer without request by the cached target `recent`, which may be null, and orders an
@@ -145,7 +145,7 @@ inline bool check_fast_path(XferCall const& call, MPI_Request const* request,
   Target* const target = communicator.known_target(call.rank);
   std::uint64_t const attribute_bits = communicator.attribute_word() | bits_of(call.attributes);
   if (attribute_bits != 0) {
-    if ((attribute_bits & beyond_fast_paths & ~MPIX_RMA_ATTR_ATOMICITY) != 0) return false;
+    if ((attribute_bits & slow_path_attributes & ~MPIX_RMA_ATTR_ATOMICITY) != 0) return false;
     engine::order_before_store((attribute_bits & MPIX_RMA_ATTR_ORDERING) != 0);
   }
   if (type == nullptr || target == nullptr || !type->is_contiguous()) return false;

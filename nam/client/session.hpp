@@ -80,7 +80,7 @@ class Session {
   /// Opens the window with this port name. Throws Error(not_found) if the window does not exist or is not
   /// visible to this user.
   static Session connect(std::string const& port, WindowInfo* window);
-  /// As above, at this address of the server.
+  /// As the other connect(), at this address of the server.
   static Session connect(std::string const& port, Address const& server, WindowInfo* window);
 
   /// Allocates all regions in one round trip. Throws Error: no_space with the number of free bytes; quota;

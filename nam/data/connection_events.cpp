@@ -1,6 +1,6 @@
-/// Events of the connections that UCX has in this process, in an order that UCX 1.13 survives. UCX's library
-/// calls the functions of this file instead of the C library's. Without them a client could end a data
-/// process by not reading its answers.
+/// Events of the connections that UCX has in this process, filtered so that UCX 1.13 does not crash. UCX's
+/// library calls the functions of this file instead of the C library's. Without them a client could end a
+/// data process by not reading its answers.
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

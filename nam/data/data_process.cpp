@@ -170,9 +170,9 @@ void DataProcess::handle_control_message(Message& message) {
 /// exclusive locks of the window, one without any right all of its locks.
 void DataProcess::change_mode(std::string const& window, unsigned mode) {
   if (auto const found = windows_.find(window); found != windows_.end()) {
-    ServedWindow& held = found->second;
-    held.window.ownership.mode = mode;
-    revoke_locks_without_right(held);
+    ServedWindow& served = found->second;
+    served.window.ownership.mode = mode;
+    revoke_locks_without_right(served);
   }
   if (catalog_.loading && catalog_.loading->listed.contains(window))
     catalog_.loading->listed.at(window).ownership.mode = mode;

@@ -169,9 +169,9 @@ class DataProcess {
   void report_denied(SessionId id, Json const& request, Error const& error);
   void report_omitted_denials();
   void on_request(SessionId id, Message& message);
-  Json describe(SessionId id, ServedWindow& held);
-  void make_durable(SessionId id, ServedWindow& held, std::function<void()> failed);
-  void add_to_catalog(SessionId id, ServedWindow& held);
+  Json describe(SessionId id, ServedWindow& served);
+  void make_durable(SessionId id, ServedWindow& served, std::function<void()> failed);
+  void add_to_catalog(SessionId id, ServedWindow& served);
   Json allocate(SessionId id, Json const& request);
   Json make_persistent(SessionId id, Json const& request);
   Json join(SessionId id, Json const& request);
@@ -188,12 +188,12 @@ class DataProcess {
   void end_lock(SessionId id, Json const& request);
   void end_holder(SessionId id, Json const& request);
   enum class Revoked { all, exclusive };
-  void revoke_locks(SessionId id, ServedWindow const& held, Revoked which) noexcept;
-  void revoke_locks_without_right(ServedWindow const& held) noexcept;
+  void revoke_locks(SessionId id, ServedWindow const& served, Revoked which) noexcept;
+  void revoke_locks_without_right(ServedWindow const& served) noexcept;
 
   // processes.cpp: processes that map a window.
   void processes(SessionId id, Json const& request);
-  std::set<SessionId> users_of(ServedWindow const& held) const;
+  std::set<SessionId> users_of(ServedWindow const& served) const;
   bool is_mapped(RetiredSegment const& piece) const;
   static void check_takes_descriptors(Session const& session);
 
@@ -215,7 +215,7 @@ class DataProcess {
   void open_access(Session& session);
   void close_access(Session const& session) noexcept;
   void trim_memory();
-  std::uint64_t expose(ServedWindow& held);
+  std::uint64_t expose(ServedWindow& served);
   SharedControl const& locks_of(SessionId id, Json const& request);
   void try_lock(SessionId id, Json const& request);
   void unlock(SessionId id, Json const& request);
@@ -225,7 +225,7 @@ class DataProcess {
   bool may_be_accessed(RetiredSegment const& piece) const noexcept;
   void wait_for_withdrawn(Window const& window);
 
-  static bool may(Session const& session, Window const& window, WindowRights wanted) noexcept;
+  static bool permits(Session const& session, Window const& window, WindowRights wanted) noexcept;
   ServedWindow& window_for(SessionId id, Json const& request, WindowRights wanted);
   static std::vector<std::string> other_parts_of(Json const& request);
   Window make_window(Session const& session, Json const& request);

@@ -24,8 +24,8 @@ using Pages = StorageFile::Pages;
 /// have ended.
 void DataProcess::load_windows() {
   std::map<std::uint64_t, std::uint64_t> pieces;
-  for (auto const& [id, held] : windows_)
-    pieces.emplace(held.window.offset, SegmentAllocator::footprint(held.window.bytes));
+  for (auto const& [id, served] : windows_)
+    pieces.emplace(served.window.offset, SegmentAllocator::footprint(served.window.bytes));
   std::uint64_t end = 0;
   for (auto const& [offset, length] : pieces) {
     if (length == 0) continue;
@@ -107,10 +107,10 @@ void DataProcess::answer_session(SessionId id, Json const& answer) {
 /// Failures are only logged: an ordered end promises no more durability than the operations before it did.
 void DataProcess::store_all() const noexcept {
   if (!memory_.file) return;
-  for (auto const& [id, held] : windows_) {
-    Window const& window = held.window;
+  for (auto const& [id, served] : windows_) {
+    Window const& window = served.window;
     if (!window.persistent) continue;
-    Pages const pages = held.synced.value_or(0) == failed_syncs() ? Pages::changed : Pages::all;
+    Pages const pages = served.synced.value_or(0) == failed_syncs() ? Pages::changed : Pages::all;
     try {
       memory_.file->store(pages, memory_.storage->descriptor(), window.offset,
                           SegmentAllocator::footprint(window.bytes));
@@ -128,12 +128,12 @@ void DataProcess::store_some() {
   std::uint64_t left = background_bytes;
   try {
     for (auto next = windows_.lower_bound(write_back_.window); next != windows_.end() && left != 0;) {
-      auto const& [id, held] = *next;
+      auto const& [id, served] = *next;
       std::uint64_t const length =
-          held.window.persistent ? SegmentAllocator::footprint(held.window.bytes) : 0;
+          served.window.persistent ? SegmentAllocator::footprint(served.window.bytes) : 0;
       std::uint64_t const begin = id == write_back_.window ? std::min(write_back_.bytes, length) : 0;
       std::uint64_t const part = std::min(left, length - begin);
-      memory_.file->store(Pages::changed, memory_.storage->descriptor(), held.window.offset + begin, part);
+      memory_.file->store(Pages::changed, memory_.storage->descriptor(), served.window.offset + begin, part);
       left -= part;
       write_back_.window = id;
       write_back_.bytes = begin + part;

@@ -5,8 +5,8 @@
 namespace mpixrma::nam {
 
 void DataProcess::request_lock(SessionId id, Json const& request) {
-  ServedWindow& held = window_for(id, request, WindowRights::none);
-  LockKey const key{held.slot, field<std::uint64_t>(request, "holder"),
+  ServedWindow& served = window_for(id, request, WindowRights::none);
+  LockKey const key{served.slot, field<std::uint64_t>(request, "holder"),
                     field<std::uint32_t>(request, "rank")};
   Session& session = sessions_.at(id);
   bool const is_new = !session.requested_locks.contains(key);
@@ -17,7 +17,7 @@ void DataProcess::request_lock(SessionId id, Json const& request) {
     if (is_new) shares_.locks.give_back(session.holder());
     throw;
   }
-  held.lockers.insert(id);
+  served.lockers.insert(id);
   engine::LockMode& mode = session.requested_locks.try_emplace(key, engine::LockMode::shared).first->second;
   // The mode stays exclusive until unlock(), because the turn may be exclusive.
   if (field<bool>(request, "exclusive")) mode = engine::LockMode::exclusive;
@@ -42,28 +42,29 @@ void DataProcess::end_holder(SessionId id, Json const& request) {
 }
 
 /// Releases locks and turns of the session at the window.
-void DataProcess::revoke_locks(SessionId id, ServedWindow const& held, Revoked which) noexcept {
+void DataProcess::revoke_locks(SessionId id, ServedWindow const& served, Revoked which) noexcept {
   auto const found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = found->second;
   auto& requested = session.requested_locks;
-  auto next = requested.lower_bound({held.slot, 0, 0});
-  while (next != requested.end() && next->first.slot == held.slot) {
+  auto next = requested.lower_bound({served.slot, 0, 0});
+  while (next != requested.end() && next->first.slot == served.slot) {
     auto const lock = next++;
     if (which == Revoked::exclusive && lock->second != engine::LockMode::exclusive) continue;
     auto const locks = session.locks.find(lock->first.holder);
-    if (locks != session.locks.end()) locks->second.unlock(held.slot, lock->first.rank);
+    if (locks != session.locks.end()) locks->second.unlock(served.slot, lock->first.rank);
     requested.erase(lock);
     shares_.locks.give_back(session.holder());
   }
 }
 
 /// Revokes the locks to which sessions have no right any more.
-void DataProcess::revoke_locks_without_right(ServedWindow const& held) noexcept {
-  for (SessionId const id : held.lockers) {
+void DataProcess::revoke_locks_without_right(ServedWindow const& served) noexcept {
+  for (SessionId const id : served.lockers) {
     Session const& session = sessions_.at(id);
-    if (may(session, held.window, WindowRights::write)) continue;
-    revoke_locks(id, held, may(session, held.window, WindowRights::read) ? Revoked::exclusive : Revoked::all);
+    if (permits(session, served.window, WindowRights::write)) continue;
+    revoke_locks(id, served,
+                 permits(session, served.window, WindowRights::read) ? Revoked::exclusive : Revoked::all);
   }
 }
 

@@ -22,10 +22,10 @@ bool has_ended(FileDescriptor const& process) {
 /// Returns the sessions whose processes may store to the window. A process that maps the grant reaches all
 /// windows in it, and may have learned of this one from another process, or opened it by a session that has
 /// ended. So each session that maps is a user, unless it has released the window.
-std::set<DataProcess::SessionId> DataProcess::users_of(ServedWindow const& held) const {
-  std::set<SessionId> users = held.used_by;
+std::set<DataProcess::SessionId> DataProcess::users_of(ServedWindow const& served) const {
+  std::set<SessionId> users = served.used_by;
   for (auto const& [id, session] : sessions_) {
-    if (session.has_mapped && !held.left_by.contains(id)) users.insert(id);
+    if (session.has_mapped && !served.left_by.contains(id)) users.insert(id);
   }
   return users;
 }

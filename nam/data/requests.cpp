@@ -97,34 +97,34 @@ DataProcess::ServedWindow& DataProcess::window_for(SessionId id, Json const& req
   auto const name = field<std::string>(request, "window");
   auto const found = windows_.find(name);
   Session const& session = sessions_.at(id);
-  auto const permits = [&](WindowRights access) { return may(session, found->second.window, access); };
-  if (found == windows_.end() || !(permits(WindowRights::read) || permits(WindowRights::write)))
+  auto const has_right = [&](WindowRights access) { return permits(session, found->second.window, access); };
+  if (found == windows_.end() || !(has_right(WindowRights::read) || has_right(WindowRights::write)))
     throw Error(ErrorCode::not_found, "there is no window '" + name + "'");
-  if (wanted != WindowRights::none && !permits(wanted))
+  if (wanted != WindowRights::none && !has_right(wanted))
     throw Error(ErrorCode::denied, std::string("the mode of the window does not let this user ") +
                                        (wanted == WindowRights::read ? "read" : "write") + " it");
   return found->second;
 }
 
-bool DataProcess::may(Session const& session, Window const& window, WindowRights wanted) noexcept {
+bool DataProcess::permits(Session const& session, Window const& window, WindowRights wanted) noexcept {
   return session.is_owner || window.ownership.permits(session.identity, wanted);
 }
 
-Json DataProcess::describe(SessionId id, ServedWindow& held) {
-  Window const& window = held.window;
+Json DataProcess::describe(SessionId id, ServedWindow& served) {
+  Window const& window = served.window;
   Session const& session = sessions_.at(id);
   Json answer = to_json(window);
   answer["grant"] = grant_;
   answer["owns_grant"] = session.is_owner;
-  answer["read"] = may(session, window, WindowRights::read);
-  answer["write"] = may(session, window, WindowRights::write);
+  answer["read"] = permits(session, window, WindowRights::read);
+  answer["write"] = permits(session, window, WindowRights::write);
   answer["storage"] = to_string(memory_.kind);
   // Noted even before the session maps the memory: it may do so later.
-  if (session.is_owner && session.is_local) held.used_by.insert(id);
-  held.left_by.erase(id);
-  answer["slot"] = held.slot;
-  answer["generation"] = memory_.shared->generation(held.slot).load(std::memory_order_relaxed);
-  if (session.access.session != 0) answer["exposure"] = expose(held);
+  if (session.is_owner && session.is_local) served.used_by.insert(id);
+  served.left_by.erase(id);
+  answer["slot"] = served.slot;
+  answer["generation"] = memory_.shared->generation(served.slot).load(std::memory_order_relaxed);
+  if (session.access.session != 0) answer["exposure"] = expose(served);
   return answer;
 }
 
@@ -199,22 +199,22 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
 /// The reply is sent when the persistent window is in the catalog. The storage file may still have the
 /// content of an earlier window there: until the window's own content is stored, the window ends with its
 /// session.
-void DataProcess::make_durable(SessionId id, ServedWindow& held, std::function<void()> failed) {
-  begin_storing({id, held.window.id, held.window.durability,
+void DataProcess::make_durable(SessionId id, ServedWindow& served, std::function<void()> failed) {
+  begin_storing({id, served.window.id, served.window.durability,
                  [this, id](ServedWindow& stored) { add_to_catalog(id, stored); }, std::move(failed)});
 }
 
-void DataProcess::add_to_catalog(SessionId id, ServedWindow& held) {
+void DataProcess::add_to_catalog(SessionId id, ServedWindow& served) {
   if (!control_)
     throw Error(ErrorCode::unavailable,
                 "the server's control process is unavailable; the window cannot be kept");
-  held.session = 0;
-  held.window.persistent = true;
+  served.session = 0;
+  served.window.persistent = true;
   std::uint64_t const creation = catalog_.next_creation++;
-  catalog_.pending.emplace(creation, Pending{id, held.window.id});
-  if (catalog_.loading) catalog_.loading->newer.insert(held.window.id);
+  catalog_.pending.emplace(creation, Pending{id, served.window.id});
+  if (catalog_.loading) catalog_.loading->newer.insert(served.window.id);
   sessions_.at(id).connection->pause();
-  control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
+  control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(served.window)}});
   report_usage();
 }
 
@@ -228,11 +228,11 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   Window window = make_window(session, request);
   std::string const name = window.id;
   register_window(std::move(window), id);
-  ServedWindow& held = windows_.at(name);
-  report_usage_of(held.window);
+  ServedWindow& served = windows_.at(name);
+  report_usage_of(served.window);
   try {
-    if (!persistent) return describe(id, held);
-    make_durable(id, held, [this, name] { drop(name); });
+    if (!persistent) return describe(id, served);
+    make_durable(id, served, [this, name] { drop(name); });
     return nullptr;
   } catch (Error const&) {
     drop(name);
@@ -242,9 +242,10 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
 
 /// Makes a window of the session persistent.
 Json DataProcess::make_persistent(SessionId id, Json const& request) {
-  ServedWindow& held = window_for(id, request, WindowRights::write);
-  if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
-  make_durable(id, held, [] {});
+  ServedWindow& served = window_for(id, request, WindowRights::write);
+  if (served.session != id)
+    throw Error(ErrorCode::denied, "the window is not one that ends with this session");
+  make_durable(id, served, [] {});
   return nullptr;
 }
 
@@ -255,13 +256,13 @@ Json DataProcess::join(SessionId id, Json const& request) {
 /// A persistent window remains, and its content is written to the storage file.
 void DataProcess::release(SessionId id, Json const& request) {
   leave(id, field<std::string>(request, "window"));
-  ServedWindow const& held = window_for(id, request, WindowRights::write);
-  if (held.session != 0) {
-    if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
-    drop(std::string(held.window.id));
+  ServedWindow const& served = window_for(id, request, WindowRights::write);
+  if (served.session != 0) {
+    if (served.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
+    drop(std::string(served.window.id));
     return answer_session(id, done);
   }
-  begin_storing({id, held.window.id, Durability::server,
+  begin_storing({id, served.window.id, Durability::server,
                  [this, id](ServedWindow&) { answer_session(id, done); }, [] {}});
 }
 
@@ -322,12 +323,12 @@ void DataProcess::map(SessionId id) {
 /// (SharedControl::offer_spare), as long as nobody else needs the memory.
 void DataProcess::take_back_spares(Spares which) {
   std::vector<std::string> taken;
-  for (auto& [name, held] : windows_) {
-    if (held.session == 0) continue;
-    std::uint64_t const there = memory_.shared->spare(held.slot);
-    bool const is_due = there != 0 && (which == Spares::all || there == held.spare);
-    held.spare = there;
-    if (is_due && memory_.shared->take_spare(held.slot, there)) taken.push_back(name);
+  for (auto& [name, served] : windows_) {
+    if (served.session == 0) continue;
+    std::uint64_t const there = memory_.shared->spare(served.slot);
+    bool const is_due = there != 0 && (which == Spares::all || there == served.spare);
+    served.spare = there;
+    if (is_due && memory_.shared->take_spare(served.slot, there)) taken.push_back(name);
   }
   for (std::string const& name : taken) drop(name);
 }
@@ -336,16 +337,16 @@ void DataProcess::take_back_spares(Spares which) {
 void DataProcess::drop(std::string const& name, Ending ending) {
   auto const found = windows_.find(name);
   if (found == windows_.end()) return;
-  ServedWindow& held = found->second;
-  Window const& window = held.window;
+  ServedWindow& served = found->second;
+  Window const& window = served.window;
   // The next window in this slot uses the same ranges of the file for its locks.
-  for (SessionId const locker : held.lockers) revoke_locks(locker, held, Revoked::all);
-  memory_.shared->free_slot(held.slot);
+  for (SessionId const locker : served.lockers) revoke_locks(locker, served, Revoked::all);
+  memory_.shared->free_slot(served.slot);
   RetiredSegment piece{window.offset, window.bytes, window.persistent, {}, {}, {}, false};
-  if (held.exposure != 0) piece.withdrawn = remote_.engine->withdraw(held.exposure);
+  if (served.exposure != 0) piece.withdrawn = remote_.engine->withdraw(served.exposure);
   if (ending == Ending::evicted) {
     piece.window = name;
-    piece.used_by = users_of(held);
+    piece.used_by = users_of(served);
   }
   if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));
   totals_.regions -= window.regions.size();

@@ -75,11 +75,11 @@ void DataProcess::close_session(SessionId id) {
   }
   if (session.process) loop_.forget(session.process.get());
   std::vector<std::string> ended;
-  for (auto& [window, held] : windows_) {
-    held.used_by.erase(id);
-    held.left_by.erase(id);
-    held.lockers.erase(id);
-    if (held.session == id) ended.push_back(window);
+  for (auto& [window, served] : windows_) {
+    served.used_by.erase(id);
+    served.left_by.erase(id);
+    served.lockers.erase(id);
+    if (served.session == id) ended.push_back(window);
   }
   for (RetiredSegment& piece : retired_) piece.used_by.erase(id);
   // Must precede drop(): afterwards the engine executes no operation of the session any more.

@@ -110,7 +110,7 @@ void DataProcess::open_memory(Message& message) {
   restrict_to_owner(memory_.shared->descriptor().get());
 }
 
-/// Takes in a page of the catalog's windows. After the last page, a process that has just started is ready.
+/// Adds a page of the catalog's windows. After the last page, a process that has just started is ready.
 void DataProcess::load(Json const& page) {
   if (!catalog_.loading) return;
   for (Json const& each : page.at("windows")) {
@@ -137,8 +137,8 @@ void DataProcess::reconcile(Loading const& loaded) {
   auto const& listed = loaded.listed;
   for (std::string const& id : std::exchange(catalog_.unconfirmed, {})) drop(id);
   std::vector<std::string> gone;
-  for (auto const& [id, held] : windows_) {
-    if (held.window.persistent && !listed.contains(id) && !loaded.newer.contains(id)) gone.push_back(id);
+  for (auto const& [id, served] : windows_) {
+    if (served.window.persistent && !listed.contains(id) && !loaded.newer.contains(id)) gone.push_back(id);
   }
   for (std::string const& id : gone) drop(id);
   if (!loaded.adopted) {
@@ -170,8 +170,8 @@ void DataProcess::register_window(Window window, SessionId session,
   if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");
   totals_.regions += window.regions.size();
   totals_.metadata += metadata_bytes(window);
-  ServedWindow& held = windows_.emplace(id, ServedWindow{std::move(window), session, *slot}).first->second;
-  if (session != 0) held.synced = 0;  // the file has nothing of a new window
+  ServedWindow& served = windows_.emplace(id, ServedWindow{std::move(window), session, *slot}).first->second;
+  if (session != 0) served.synced = 0;  // the file has nothing of a new window
 }
 
 }  // namespace mpixrma::nam

@@ -1,5 +1,5 @@
-/// Shares of users in a resource of a grant, such as its sessions or descriptors: users of the grant's
-/// windows keep out neither its owner nor each other, however many of them act together.
+/// Shares of users in a resource of a grant, such as its sessions or descriptors: no number of
+/// users of the grant's windows can exhaust the resource for its owner or for each other.
 #pragma once
 
 #include <sys/types.h>
@@ -33,9 +33,9 @@ class Shares {
     bool const is_owner = holder.is_owner;
     std::uint64_t const share = std::max<std::uint64_t>(total_ / 4, 1);
     if (count > total_ - all_ || (!is_owner && !is_permitted(holder.user, share, count)))
-      throw Error(ErrorCode::quota,
-                  "the grant has as many " + what_ + (is_owner ? "" : " of other users than its owner") +
-                      " as it may have: " + std::to_string(is_owner ? total_ : std::min(share, total_)));
+      throw Error(ErrorCode::quota, "the grant has as many " + what_ +
+                                        (is_owner ? "" : " of users other than its owner") +
+                                        " as it may have");
     all_ += count;
     if (is_owner) return;
     others_ += count;

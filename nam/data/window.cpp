@@ -1,5 +1,7 @@
 #include "nam/data/window.hpp"
 
+#include <string>
+
 namespace mpixrma::nam {
 
 namespace {
@@ -15,8 +17,11 @@ std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     std::uint64_t const begin = (end + region_alignment - 1) / region_alignment * region_alignment;
-    if (sizes[i] > largest - begin || units[i] == 0)
-      throw Error(ErrorCode::bad_request, "a region is too large, or its unit is 0");
+    std::string const rank = "rank " + std::to_string(i);
+    if (units[i] == 0) throw Error(ErrorCode::bad_request, "the displacement unit of " + rank + " is 0");
+    if (sizes[i] > largest - begin)
+      throw Error(ErrorCode::no_space,
+                  "the " + std::to_string(sizes[i]) + " bytes of " + rank + " exceed the address space");
     regions->push_back({begin, sizes[i], units[i]});
     end = begin + sizes[i];
   }

@@ -28,8 +28,8 @@ class SharedControl {
   static SharedControl make(std::uint64_t windows);
   /// Opens existing state. Throws Error(unavailable) if the descriptor does not contain it.
   explicit SharedControl(FileDescriptor descriptor);
-  /// As above for the data process, which passes `descriptor` on: a process that maps it may have changed
-  /// every byte, so only its length is trusted.
+  /// As the constructor for the data process, which passes `descriptor` on: a process that maps it may have
+  /// changed every byte, so only its length is trusted.
   static SharedControl take_over(FileDescriptor descriptor);
 
   /// Returns a new descriptor whose locks are distinct from those of all other descriptors. Throws Error.

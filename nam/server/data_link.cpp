@@ -85,7 +85,7 @@ void DataLink::start_process() {
 }
 
 void DataLink::start_later(Error const& error) {
-  log(Severity::error, std::string("a data process is started later: ") + error.what());
+  log(Severity::error, std::string("cannot start a data process, will retry: ") + error.what());
   restart_due_ = true;
   restart_.note_failure(Retry::Clock::now());
 }
@@ -111,7 +111,7 @@ bool DataLink::adopt() {
   adopting_ = true;
   attach(std::move(socket));
   log(Severity::info, "data process " + std::to_string(pid_) + " of grant " +
-                          field<std::string>(setup_, "grant") + " goes on");
+                          field<std::string>(setup_, "grant") + " is taken over");
   return true;
 }
 
@@ -154,8 +154,8 @@ std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile
   return memory;
 }
 
-/// A message that fails is logged and not answered: the link has to last. The log is limited in rate, because
-/// a compromised process may send any number of such messages.
+/// A message that fails is logged and not answered: the connection stays open. The log is limited in rate,
+/// because a compromised process may send any number of such messages.
 void DataLink::on_message(Message& message) {
   try {
     take(message);
@@ -332,7 +332,7 @@ void DataLink::give_up(Error const& error) {
   failure_ = error.what();
   log(Severity::error, "grant " + field<std::string>(setup_, "grant") + ": " + error.what());
   sessions_.refuse_all(
-      Error(ErrorCode::unavailable, std::string("the grant's memory is not there: ") + error.what()));
+      Error(ErrorCode::unavailable, std::string("the grant's memory is unavailable: ") + error.what()));
   events_.on_failed(error);
 }
 
@@ -340,7 +340,7 @@ void DataLink::hand_over(SessionQueue::Entry session) {
   sessions_.add(std::move(session));
   pass_sessions();
   if (!failure_.empty())
-    sessions_.refuse_all(Error(ErrorCode::unavailable, "the grant's memory is not there: " + failure_));
+    sessions_.refuse_all(Error(ErrorCode::unavailable, "the grant's memory is unavailable: " + failure_));
 }
 
 void DataLink::pass_sessions() {

@@ -50,7 +50,8 @@ void delete_grant(ServerState& server, std::string const& id) {
   try {
     (void)end_grant(server, id);
   } catch (Error const& error) {
-    log(Severity::error, "grant " + id + " cannot be deleted now, and is later: " + error.what());
+    log(Severity::error,
+        "grant " + id + " cannot be deleted now, and will be deleted later: " + error.what());
     server.grants.at(id).deletion.note_failure(Retry::Clock::now());
   }
 }

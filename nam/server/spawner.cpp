@@ -37,7 +37,7 @@ namespace {
 constexpr std::chrono::milliseconds first_delay{100};
 constexpr std::chrono::milliseconds longest_delay{30000};
 constexpr int max_polls = 50;
-constexpr std::chrono::milliseconds pause_between_looks{10};
+constexpr std::chrono::milliseconds poll_interval{10};
 
 FileDescriptor duplicate_of(FileDescriptor const& descriptor) {
   return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
@@ -106,8 +106,8 @@ void kill_as(uid_t uid, pid_t pid) {
   if (child > 0) (void)::waitpid(child, nullptr, 0);
 }
 
-/// Returns the users as whom processes run now, those of other servers included.
-std::set<uid_t> users_of_processes() {
+/// Returns the users of all processes that exist, those of other servers included.
+std::set<uid_t> uids_in_use() {
   std::set<uid_t> users;
   std::unique_ptr<DIR, int (*)(DIR*)> const directory(::opendir("/proc"), ::closedir);
   while (dirent const* const entry = directory ? ::readdir(directory.get()) : nullptr) {
@@ -123,8 +123,8 @@ std::set<uid_t> users_of_processes() {
 /// process.
 bool wait_until_user_is_free(uid_t user) {
   for (int tried = 0; tried < max_polls; ++tried) {
-    if (!users_of_processes().contains(user)) return true;
-    std::this_thread::sleep_for(pause_between_looks);
+    if (!uids_in_use().contains(user)) return true;
+    std::this_thread::sleep_for(poll_interval);
   }
   return false;
 }
@@ -191,11 +191,11 @@ void Spawner::restart_control() {
     control_.reset();
     if (control_pid_ == 0)
       return restart_later(std::string("the control process cannot start: ") + error.what());
-    (void)::kill(control_pid_, SIGKILL);  // it has no link; on_control_exit() restarts it
+    (void)::kill(control_pid_, SIGKILL);  // without a connection to it; on_control_exit() restarts it
   }
 }
 
-/// The new process first gets what the previous one has left.
+/// The new process first gets the listeners and the descriptors of the grants' memory.
 void Spawner::start_control() {
   SocketPair sockets = connected_sockets();
   std::vector<std::string> texts{"mpix-namd", "--control-process", std::to_string(sockets.theirs.get())};
@@ -320,7 +320,7 @@ uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const
 /// Returns a data user whom no grant uses, as whom no process runs, and whom the user database does not know.
 /// The search begins at a number derived from the grant, so that servers rarely choose the same.
 uid_t Spawner::free_user(std::string const& grant) const {
-  std::set<uid_t> taken = users_of_processes();
+  std::set<uid_t> taken = uids_in_use();
   for (auto const& [id, state] : grants_) {
     if (id == grant) continue;
     if (state.uid) taken.insert(*state.uid);

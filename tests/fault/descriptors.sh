@@ -22,7 +22,7 @@ for limit in 20 24 26 30 34 38 64 128; do
     exit 1
   elif [ $code = 124 ] || ! grep -qE "file descriptors|Too many open files|number of files" <<<"$output"; then
     echo "$output"
-    echo "limit $limit: exit code $code, and not a word about descriptors"
+    echo "limit $limit: exit code $code, without a message about descriptors"
     exit 1
   fi
   echo "limit $limit: exit code $code"

@@ -170,6 +170,25 @@ TEST(Limits, ReachesPeerMemoryWithoutSpaceToMapIt) {
   EXPECT_EQ(rma_free(bases[static_cast<std::size_t>(rank)], world), MPI_SUCCESS);
 }
 
+TEST(Limits, SharedWindowThatOneRankCannotMapIsRefusedAtAllRanks) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  if (size == 1) GTEST_SKIP() << "needs a peer";
+  std::optional<Limit> limit;
+  if (rank == size - 1) limit.emplace(RLIMIT_AS, address_space() + 64 * mebibyte);
+  ErrorsReturn const returned(world);
+  void* base = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Aint const bytes = rank == 0 ? 256 * mebibyte : 64;
+  EXPECT_EQ(class_of(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, world, &base, &window)),
+            MPI_ERR_NO_MEM);
+  limit.reset();
+  ASSERT_EQ(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, world, &base, &window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
 TEST(Limits, OperatesWithoutLockedMemory) {
   Limit const limit(RLIMIT_MEMLOCK, 0);
   WithoutLockPrivilege const without;

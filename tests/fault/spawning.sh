@@ -24,7 +24,7 @@ done
 cat "$output"
 # mpirun --enable-recovery succeeds even if ranks were killed.
 if [ $result -eq 0 ] && ! grep -q '\[  PASSED  \]' "$output"; then
-  echo "spawning.sh: the test ended before its end"
+  echo "spawning.sh: the test ended early"
   result=1
 fi
 case $* in

@@ -11,7 +11,7 @@ using Input = std::span<std::byte const>;
 
 /// Each returns whether the input was accepted as valid.
 bool wire(Input input);
-bool joined(Input input);
+bool batch(Input input);
 bool layout(Input input);
 bool address(Input input);
 bool ring(Input input);
@@ -26,10 +26,10 @@ struct Target {
   bool (*run)(Input input);
 };
 inline constexpr Target targets[] = {
-    {"wire", &wire},         {"joined", &joined}, {"layout", &layout},      {"address", &address},
+    {"wire", &wire},         {"batch", &batch}, {"layout", &layout},      {"address", &address},
     {"ring", &ring},
 #if MPIX_HAVE_NAM
-    {"messages", &messages}, {"names", &names},   {"operation", &operation}
+    {"messages", &messages}, {"names", &names}, {"operation", &operation}
 #endif
 };
 

@@ -70,7 +70,7 @@ class Colluder {
 
   /// Opens silent connections, replaces those that the server has ended, and sends requests that take the
   /// server's time.
-  void annoy() {
+  void load_server() {
     for (int i = 0; i < 20; ++i) {
       silent_.push_back(connect_tcp(server_.host, server_.port, timeout_ms));
       send_hello(silent_.back());
@@ -124,5 +124,5 @@ int main(int argc, char** argv) {
   (void)::setrlimit(RLIMIT_NOFILE, &descriptors);
   Colluder colluder(argv[1]);
   colluder.take_everything();
-  for (;;) colluder.annoy();
+  for (;;) colluder.load_server();
 }

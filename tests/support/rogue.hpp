@@ -39,7 +39,7 @@ class Rogue {
     ucp_worker_params_t worker_params{};
     ucp_worker_create(context_, &worker_params, &worker_);
     using enum engine::wire::MessageClass;
-    for (auto const kind : {request, reply, requests, replies, disconnect, sealed}) listen(kind);
+    for (auto const kind : {request, reply, request_batch, reply_batch, disconnect, sealed}) listen(kind);
     ucp_ep_params_t endpoint_params{};
     endpoint_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     endpoint_params.address = reinterpret_cast<ucp_address_t const*>(victim.data());

@@ -88,7 +88,7 @@ class SessionClient {
     if (kind == wire::MessageClass::reply && header.size() == sizeof reply) {
       std::memcpy(&reply, header.data(), sizeof reply);
       note(reply);
-    } else if (kind == wire::MessageClass::replies) {
+    } else if (kind == wire::MessageClass::reply_batch) {
       std::vector<std::uint64_t> aligned(payload.size() / 8 + 1);
       std::memcpy(aligned.data(), payload.data(), payload.size());
       wire::BatchReader<wire::ReplyHeader> records(tokens_.reply,

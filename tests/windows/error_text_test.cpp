@@ -49,6 +49,43 @@ TEST_P(ErrorTexts, OperationOutsideEpochNamesDisplacementAndRank) {
   MPI_Win_unlock_all(window);
 }
 
+TEST_P(ErrorTexts, CallInAWrongEpochNamesTheReason) {
+  Window const window(GetParam(), 64, 8);
+  MPI_Aint const at = window.at(next_, 0);
+  MPI_Win_fence(0, window);
+  MPI_Request request = MPI_REQUEST_NULL;
+  expect(MPI_Rput(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window, &request), MPI_ERR_RMA_SYNC,
+         {"MPI_Rput: a put", "an epoch of MPI_Win_fence is open", "operations with requests are not"});
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  int const other = (next_ + 1) % size_;
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
+  std::string const locked = "and rank " + std::to_string(next_) + " is locked";
+  expect(MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window), MPI_ERR_RMA_SYNC,
+         {"MPI_Win_lock " + place_, locked});
+  if (other != next_)
+    expect(MPI_Win_flush(other, window), MPI_ERR_RMA_SYNC,
+           {"MPI_Win_flush", "and rank " + std::to_string(other) + " is not locked"});
+  expect(MPI_Put(&value_, 1, MPI_LONG, next_, at, 2, MPI_LONG, window), MPI_ERR_TYPE,
+         {"MPI_Put: ", "the two sides differ in size"});
+  float sum = 0;
+  expect(MPI_Fetch_and_op(&value_, &sum, MPI_FLOAT, next_, at, MPI_BAND, window), MPI_ERR_OP,
+         {"MPI_Fetch_and_op", "not defined for the datatype"});
+  MPI_Win_unlock(next_, window);
+}
+
+TEST_P(ErrorTexts, TypeBeyondAllAddressesIsOutsideTheWindow) {
+  if (GetParam() == Flavour::dynamic) GTEST_SKIP() << "has no size";
+  Window const window(GetParam(), 64, 8);
+  MPI_Datatype wide = MPI_DATATYPE_NULL;
+  MPI_Type_create_resized(MPI_INT, 0, MPI_Aint{1} << 62, &wide);
+  MPI_Type_commit(&wide);
+  int const values[5] = {};
+  MPI_Win_lock_all(0, window);
+  expect(MPI_Put(values, 5, MPI_INT, next_, 0, 5, wide, window), MPI_ERR_RMA_RANGE, {"MPI_Put: "});
+  MPI_Win_unlock_all(window);
+  MPI_Type_free(&wide);
+}
+
 TEST_P(ErrorTexts, LockOfAWindowWithoutLocksNamesTheInfoKey) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);

@@ -377,6 +377,10 @@ TEST_F(NamCalls, OtherWindowsHaveNoSuchAttributes) {
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   EXPECT_EQ(class_of(MPIX_Win_query(window, size_, &size, &unit)), MPI_ERR_RANK);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  EXPECT_NE(text_of(MPIX_Win_query(MPI_WIN_NULL, 0, &size, &unit)).find("win is MPI_WIN_NULL"),
+            std::string::npos);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   EXPECT_EQ(MPIX_RMA_Keyval("MPIX_WIN_NONE"), MPI_KEYVAL_INVALID);
 }
 

@@ -83,7 +83,7 @@ TEST(Seal, KeepsTheClassOfTheMessage) {
   Opener opener(connection.keys.requests);
   for (wire::MessageClass const kind :
        {wire::MessageClass::request, wire::MessageClass::reply, wire::MessageClass::disconnect,
-        wire::MessageClass::requests, wire::MessageClass::replies}) {
+        wire::MessageClass::request_batch, wire::MessageClass::reply_batch}) {
     Sealed const sealed = connection.seal(sealer, filled(24, 1), {}, kind);
     OpenedMessage opened;
     Bytes none;

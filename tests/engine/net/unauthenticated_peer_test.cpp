@@ -54,8 +54,8 @@ class Sender {
 
   void request(Text text) { send(wire::MessageClass::request, std::move(text)); }
   void reply(Text text) { send(wire::MessageClass::reply, std::move(text)); }
-  void requests(Text text) { send(wire::MessageClass::requests, std::move(text)); }
-  void replies(Text text) { send(wire::MessageClass::replies, std::move(text)); }
+  void requests(Text text) { send(wire::MessageClass::request_batch, std::move(text)); }
+  void replies(Text text) { send(wire::MessageClass::reply_batch, std::move(text)); }
   std::uint64_t sent() const { return sent_; }
   Rogue& rogue() { return rogue_; }
 

@@ -91,7 +91,7 @@ class Origin {
     room.resize(records.bytes());
     auto header = wire::begin_header<wire::BatchHeader>(wire::RequestKind{});
     header.session = session_;
-    sender_.send(wire::MessageClass::requests, test::bytes_of(header), std::move(room), eager);
+    sender_.send(wire::MessageClass::request_batch, test::bytes_of(header), std::move(room), eager);
   }
   void progress_until(Rank const& rank, int of, std::uint64_t stage) {
     while (__atomic_load_n(rank.place(of, stage_slot), __ATOMIC_ACQUIRE) < stage) sender_.progress();
@@ -111,7 +111,7 @@ class Origin {
       std::memcpy(&reply, header.data(), sizeof reply);
       refusals_ += reply.kind == wire::ReplyKind::failed ? 1 : 0;
     }
-    if (kind != wire::MessageClass::replies) return;
+    if (kind != wire::MessageClass::reply_batch) return;
     wire::BatchReader<wire::ReplyHeader> records(wire::batch_session_of(header), payload);
     std::span<std::byte const> rest;
     while (records.next(&reply, &rest)) refusals_ += reply.kind == wire::ReplyKind::failed ? 1 : 0;

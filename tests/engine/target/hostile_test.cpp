@@ -329,7 +329,7 @@ void run_hostile_peer(Rank& rank, std::uint64_t seed) {
     bool const batched = generator.random_below(40) == 0;
     Text text = batched ? generator.requests() : request ? generator.request() : generator.reply();
     auto const single_class = request ? wire::MessageClass::request : wire::MessageClass::reply;
-    auto const batch_class = request ? wire::MessageClass::requests : wire::MessageClass::replies;
+    auto const batch_class = request ? wire::MessageClass::request_batch : wire::MessageClass::reply_batch;
     unsigned flags = eager;
     if (generator.random_below(1000) == 0)
       flags = generator.random_below(2) == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_REPLY;

@@ -253,6 +253,23 @@ TEST_F(Errors, TextOfOverrunCountsBytesInsideTheAllocation) {
   }
 }
 
+TEST_F(Errors, TextOfLayoutThatBeginsBelowTheAllocationDoesNotBlameItsAddress) {
+  int const last = memory_.size() - 1;
+  MPI_Datatype below = MPI_DATATYPE_NULL;
+  MPI_Type_create_hvector(2, 1, -8, MPI_INT, &below);
+  MPI_Type_commit(&below);
+  int data[2] = {};
+  for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
+    int const code = MPIX_RMA_xfer(op, data, 2, MPI_INT, last, memory_.at(last, Memory::allocated, 0), 1,
+                                   below, nullptr, &world, nullptr);
+    std::string const text = late_text(code, last);
+    EXPECT_TRUE(text.find("a part of the target layout is not mapped") != std::string::npos ||
+                text.find("the target layout reaches beyond the allocation") != std::string::npos)
+        << text;
+  }
+  MPI_Type_free(&below);
+}
+
 TEST_F(Errors, TextOfLateErrorNamesTheOperation) {
   int const last = memory_.size() - 1;
   auto* const nowhere = reinterpret_cast<void*>(0xdead0000);

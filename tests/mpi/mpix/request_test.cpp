@@ -1,13 +1,13 @@
 /// Requests: their memory, the failures that they report, and the error handler that is called.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "tests/mpi/mpix/request_arrays.hpp"
 #include "tests/support/host.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
@@ -35,6 +35,7 @@ long resident() {
 class Requests : public ::testing::Test {
  protected:
   int next() const { return (memory_.rank() + 1) % memory_.size(); }
+  void expect_object_works(MPI_Request& object, MPI_Comm comm);
 
   Memory memory_{256};
   double value_ = 1;
@@ -235,69 +236,16 @@ TEST_F(Requests, FreedLeaveTheirFailureToCompletionsOfTheirTarget) {
   MPI_Barrier(world);
 }
 
-/// Completes an array whose operations have ended, and returns the number of failures that the calls report.
-using Finish = int (*)(std::vector<MPI_Request>& requests);
-
-int failures(MPI_Status const* statuses, int count) {
-  return static_cast<int>(std::count_if(statuses, statuses + count,
-                                        [](MPI_Status const& s) { return s.MPI_ERROR != MPI_SUCCESS; }));
-}
-
-int wait_for_all(std::vector<MPI_Request>& requests) {
-  MPI_Status statuses[8];
-  int const count = static_cast<int>(requests.size());
-  EXPECT_EQ(MPI_Waitall(count, requests.data(), statuses), MPI_ERR_IN_STATUS);
-  for (int i = 0; i < count; ++i) EXPECT_NE(class_of(statuses[i].MPI_ERROR), MPI_ERR_PENDING);
-  return failures(statuses, count);
-}
-
-int test_all(std::vector<MPI_Request>& requests) {
-  MPI_Status statuses[8];
-  int const count = static_cast<int>(requests.size());
-  int flag = 0;
-  EXPECT_EQ(MPI_Testall(count, requests.data(), &flag, statuses), MPI_ERR_IN_STATUS);
-  EXPECT_EQ(flag, 1);
-  return failures(statuses, count);
-}
-
-template <auto call>
-int some_at_a_time(std::vector<MPI_Request>& requests) {
-  int reported = 0;
-  for (std::size_t calls = 0; calls <= requests.size(); ++calls) {
-    MPI_Status statuses[8];
-    int indices[8];
-    int done = 0;
-    int const code = call(static_cast<int>(requests.size()), requests.data(), &done, indices, statuses);
-    if (done == MPI_UNDEFINED) break;
-    EXPECT_TRUE(code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS) << text_of(code);
-    if (code == MPI_ERR_IN_STATUS) reported += failures(statuses, done);
-  }
-  return reported;
-}
-
-int wait_for_any(std::vector<MPI_Request>& requests) {
-  int reported = 0;
-  for (int index = 0; index != MPI_UNDEFINED;)
-    if (MPI_Waitany(static_cast<int>(requests.size()), requests.data(), &index, MPI_STATUS_IGNORE) !=
-        MPI_SUCCESS)
-      ++reported;
-  return reported;
-}
-
-int test_any(std::vector<MPI_Request>& requests) {
-  int reported = 0;
-  for (int index = 0, flag = 0; flag == 0 || index != MPI_UNDEFINED;)
-    if (MPI_Testany(static_cast<int>(requests.size()), requests.data(), &index, &flag, MPI_STATUS_IGNORE) !=
-        MPI_SUCCESS)
-      ++reported;
-  return reported;
-}
-
-int wait_for_each(std::vector<MPI_Request>& requests) {
-  int reported = 0;
-  for (MPI_Request& request : requests)
-    if (MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS) ++reported;
-  return reported;
+/// On public MPI a failed object stays, and can be used again.
+void Requests::expect_object_works(MPI_Request& object, MPI_Comm comm) {
+  EXPECT_TRUE(on_public_mpi());
+  MPI_Request const before = object;
+  EXPECT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), memory_.at(next(), 0), 1,
+                              MPI_DOUBLE, &object, &comm),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPI_Wait(&object, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(object, before);
+  EXPECT_EQ(MPI_Request_free(&object), MPI_SUCCESS);
 }
 
 TEST_F(Requests, MpisCallsReportEachFailureOfAnArray) {
@@ -317,7 +265,7 @@ TEST_F(Requests, MpisCallsReportEachFailureOfAnArray) {
       bool const fails = i % 3 != 0;
       void* const target = fails ? reinterpret_cast<void*>(0x10) : memory_.at(next(), 0);
       MPI_Request request = MPI_REQUEST_NULL;
-      bool const object = i == 4 && !on_public_mpi();
+      bool const object = i == 4;
       if (object) {
         ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
       }
@@ -347,7 +295,9 @@ TEST_F(Requests, MpisCallsReportEachFailureOfAnArray) {
       EXPECT_GE(request_handler_calls, 1);
       EXPECT_EQ(handled_comm, comm);
     }
-    for (MPI_Request const request : requests) EXPECT_EQ(request, MPI_REQUEST_NULL);
+    for (MPI_Request& request : requests) {
+      if (request != MPI_REQUEST_NULL) expect_object_works(request, comm);
+    }
     EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
   }
   MPI_Errhandler_free(&handler);

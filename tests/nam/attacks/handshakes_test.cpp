@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "nam/protocol/handshake.hpp"
+#include "tests/nam/attacks/bind_mount.hpp"
 #include "tests/nam/attacks/network.hpp"
-#include "tests/nam/attacks/own_file.hpp"
 #include "tests/support/seed.hpp"
 
 namespace mpixrma::nam {

@@ -12,8 +12,8 @@
 #include "nam/process/sandbox.hpp"
 #include "nam/process/subordinate_users.hpp"
 #include "tests/nam/attacks/attack.hpp"
+#include "tests/nam/attacks/bind_mount.hpp"
 #include "tests/nam/attacks/guest.hpp"
-#include "tests/nam/attacks/own_file.hpp"
 #include "tests/nam/attacks/users.hpp"
 
 namespace mpixrma::nam {

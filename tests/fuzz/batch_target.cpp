@@ -12,7 +12,7 @@ namespace {
 
 using namespace mpixrma::engine;
 
-constexpr unsigned joined_replies_bit = 1;
+constexpr unsigned replies_bit = 1;
 constexpr std::uint64_t session = 0x5e55104;
 
 /// Reads all records, and returns whether they end with the message.
@@ -47,15 +47,15 @@ bool read_records(Input records) {
 
 }  // namespace
 
-bool joined(Input input) {
+bool batch(Input input) {
   Reader reader(input);
   unsigned const mode = reader.byte();
   Input const rest = reader.rest();
   auto const records = std::make_unique<std::byte[]>(rest.size());  // aligned, as received ones
   if (!rest.empty()) std::memcpy(records.get(), rest.data(), rest.size());
   Input const given(records.get(), rest.size());
-  return (mode & joined_replies_bit) != 0 ? read_records<wire::ReplyHeader>(given)
-                                          : read_records<wire::RequestHeader>(given);
+  return (mode & replies_bit) != 0 ? read_records<wire::ReplyHeader>(given)
+                                   : read_records<wire::RequestHeader>(given);
 }
 
 }  // namespace mpixrma::fuzz
