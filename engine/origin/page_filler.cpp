@@ -114,7 +114,9 @@ void PageFiller::run() {
     }
     std::uint64_t const faults = faults_of_others();
     auto const now = Clock::now();
-    bool const many = (faults - seen) * max_fault_interval >= now - since;
+    // A fault between the two counts makes their difference smaller.
+    std::uint64_t const more = faults > seen ? faults - seen : 0;
+    bool const many = more * max_fault_interval >= now - since;
     seen = faults;
     since = now;
     if (many && fill_until(now + turn, held)) {

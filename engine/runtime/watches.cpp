@@ -14,6 +14,7 @@ namespace mpixrma::engine {
 namespace {
 
 bool has_reached(std::uint64_t const* counter, std::uint64_t threshold) noexcept {
+  // Acquire: pairs with the releasing increment, after which the operation's data is visible.
   return __atomic_load_n(counter, __ATOMIC_ACQUIRE) >= threshold;
 }
 
@@ -69,15 +70,14 @@ void Watches::add(Operations const& operations, Completion& completion) noexcept
     std::lock_guard const held(channel_of(*operations.peer).lock);
     complete = are_complete(operations, &status);
   }
-  if (!complete) try {
-      std::lock_guard const held(lock_);
-      operations_.push_back({{&completion, 0}, operations});
-      waiting_.fetch_add(1, std::memory_order_relaxed);
-      return;
-    } catch (std::bad_alloc const&) {
-      status = Status::out_of_memory;
-    }
-  completion.done(completion, status, 0);
+  if (complete) return completion.done(completion, status, 0);
+  try {
+    std::lock_guard const held(lock_);
+    operations_.push_back({{&completion, 0}, operations});
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+  } catch (std::bad_alloc const&) {
+    completion.done(completion, Status::out_of_memory, 0);
+  }
 }
 
 int Watches::check_all() {
@@ -130,8 +130,8 @@ int Watches::complete_ended(std::vector<Any>& watches, Look look) {
 void Watches::describe(BoundedText& text) {
   std::lock_guard const held(lock_);
   for (CounterWatch const& watch : counters_) {
-    std::uint64_t const value =
-        std::atomic_ref(const_cast<std::uint64_t&>(*watch.counter)).load(std::memory_order_relaxed);
+    // Relaxed: the text is a snapshot.
+    std::uint64_t const value = __atomic_load_n(watch.counter, __ATOMIC_RELAXED);
     std::string const index =
         watch.index != EngineCounters::no_index ? std::to_string(watch.index) + " " : std::string();
     text.add("  counter %sat %p: is %llu, waited for until it is %llu\n", index.c_str(),

@@ -37,7 +37,8 @@ void send_signal(Window& window, Target& target, engine::RmaOp const& raise) {
 void signal_failure(Window& window, Target& target, std::size_t offset) {
   static constexpr std::uint64_t step = failure_mark + 1;
   if (target.control != nullptr) {
-    // Release: pairs with the acquires of the waiting processes.
+    // Release: pairs with the acquires of the waiting processes. Acquire: those see what this process has
+    // seen of earlier signals.
     reinterpret_cast<Counter*>(target.control + offset)->fetch_add(step, std::memory_order_acq_rel);
     return;
   }
@@ -53,6 +54,7 @@ void signal_failure(Window& window, Target& target, std::size_t offset) {
 bool await_arrival(Window& window, Counter const& arrivals, std::uint64_t predecessor) {
   // More than those of poll_briefly(), in which the signals usually arrive.
   constexpr unsigned polls_before_losses = 512;
+  // Acquire: pairs with the releases of signal().
   auto const has_arrived = [&] {
     return arrivals.load(std::memory_order_acquire) >= window.control.barriers;
   };
@@ -103,7 +105,8 @@ int disseminate(Window& window, Raise raise, Examine examine) {
 void signal(Window& window, Target& target, std::size_t offset, engine::ElementType type) {
   if (target.control != nullptr) {
     std::byte* const counter = target.control + offset;
-    // Release: pairs with the acquires of the waiting processes.
+    // Release: pairs with the acquires of the waiting processes. Acquire: those see what this process has
+    // seen of earlier signals.
     if (type == engine::ElementType::uint8)
       reinterpret_cast<PostCounter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
     else

@@ -114,7 +114,8 @@ std::string epoch_reason(Window const& window, int rank) {
 
 /// Returns the reason of an error class that the checks of arguments return without a text; nullptr for
 /// others.
-char const* argument_reason(int error) noexcept {
+char const* argument_reason(std::string_view call, int error) noexcept {
+  if (call.starts_with("MPIX_")) return nullptr;
   switch (error) {
     case MPI_ERR_TYPE:
       return "a datatype is not committed, not permitted here, or the two sides differ in size or type";
@@ -148,7 +149,7 @@ int report_failure(Window const& window, int error, char const* call, ReportedTa
                       epoch_reason(window, subject.rank).c_str());
   } else if (error == MPI_ERR_RMA_RANGE) {
     error = code_with(error, "%s: the target memory is not attached to the window", what.c_str());
-  } else if (char const* const reason = argument_reason(error)) {
+  } else if (char const* const reason = argument_reason(call, error)) {
     error = code_with(error, "%s: %s", call, reason);
   } else if (error == class_of(window, engine::Status::unreachable) && is_lost(window, subject.rank)) {
     error = code_with(error, "%s: the process with its memory has ended, or is out of reach", what.c_str());

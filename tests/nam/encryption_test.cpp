@@ -109,6 +109,7 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
   session.write(window, 0, 100000, stored);  // over the Unix socket
   LoopbackSniffer eavesdropper(markers);
   EXPECT_TRUE(eavesdropper.is_listening());
+  std::vector<std::byte> kept;
   {
     JobEngine job;
     job.connect(address);
@@ -124,10 +125,10 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
     std::memcpy(&operand, markers[2].data(), sizeof operand);
     for (int i = 0; i < 10; ++i)
       EXPECT_EQ(job.add(window.exposure, 180000, MPIX_ENGINE_TYPE_UINT64, operand), MPIX_ENGINE_OK);
+    kept = content(session, window, 0);  // over the Unix socket; an encrypted session ends with its connection
   }
   std::vector<bool> const result = eavesdropper.stop();
   EXPECT_GT(eavesdropper.packets(), 0u);
-  std::vector<std::byte> kept = content(session, window, 0);
   kept.resize(60000);
   EXPECT_EQ(kept, repeated(markers[0], 60000));
   return result;

@@ -256,7 +256,7 @@ TEST_F(Errors, TextOfOverrunCountsBytesInsideTheAllocation) {
 TEST_F(Errors, TextOfLayoutThatBeginsBelowTheAllocationDoesNotBlameItsAddress) {
   int const last = memory_.size() - 1;
   MPI_Datatype below = MPI_DATATYPE_NULL;
-  MPI_Type_create_hvector(2, 1, -8, MPI_INT, &below);
+  MPI_Type_create_hvector(2, 1, -(MPI_Aint{1} << 45), MPI_INT, &below);
   MPI_Type_commit(&below);
   int data[2] = {};
   for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
