@@ -22,6 +22,7 @@ for attempt in 1 2 3; do
   gave_up || break
 done
 cat "$output"
+[ $result -eq 0 ] || echo "spawning.sh: exit status $result in attempt $attempt"
 # mpirun --enable-recovery succeeds even if ranks were killed.
 if [ $result -eq 0 ] && ! grep -q '\[  PASSED  \]' "$output"; then
   echo "spawning.sh: the test ended early"
