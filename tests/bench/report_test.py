@@ -98,6 +98,21 @@ class Runs(Directory):
         self.assertEqual(found.values("once", model.Line("f", "put")), [2.5])
         self.assertEqual(self.starts("one") + self.starts("two"), 4 + 4 + 1 + 1, lost["run"])
 
+    def test_leaves_the_most_expensive_section_out_if_too_few_rounds_would_fit(self):
+        told = []
+        started = runner.Runner(store.Store(self.report), launch.Launcher(self.build, "env {ranks}=x"), 7, told.append)
+        plan = {name: [[model.Run("one", "one")]] for name in ("cheap", "dear", "fair")}
+        done = {name: set() for name in plan}
+        started.total = 10
+        started.seconds = {("cheap", "one"): 1, ("dear", "one"): 100, ("fair", "one"): 10}
+        # After the first of at least six rounds, five are missing.
+        self.assertEqual(list(started.affordable(plan, 1, done, time.monotonic() + 5 * 111 + 9)), ["cheap", "dear", "fair"])
+        self.assertEqual(told, [])
+        self.assertEqual(list(started.affordable(plan, 1, done, time.monotonic() + 5 * 111 - 9)), ["cheap", "fair"])
+        self.assertEqual(len(told), 1)
+        self.assertIn("dear: left out from here on", told[0])
+        self.assertEqual(list(started.affordable(plan, 1, done, time.monotonic())), ["cheap"])
+
     def test_records_failures_and_gives_a_run_up_after_two(self):
         (self.build / "bench" / "fails").write_text("#!/bin/sh\necho broken >&2\necho >> '%s/count'\nexit 3\n" % self.path)
         (self.build / "bench" / "fails").chmod(0o755)

@@ -3,7 +3,7 @@ import os
 import random
 import time
 
-from . import launch, parse
+from . import launch, parse, stats
 
 FIRST_GUESS = 5.0  # seconds of a run before any was timed
 MOST_FAILURES = 2  # after which a run is left out
@@ -24,7 +24,10 @@ class Runner:
         (time.monotonic)."""
         done = {name: self.store.done(name) for name in planned}
         self.total = rounds
+        wanted = planned
         for number in range(rounds):
+            if number == 1 and self.seconds:  # the first round has shown how long a round takes here
+                planned = self.affordable(planned, number, done, deadline)
             order = random.Random(f"{self.seed} {number}")
             groups = [(name, group) for name, groups in planned.items() for group in groups]
             order.shuffle(groups)
@@ -38,7 +41,21 @@ class Runner:
                     left = int(self.time_left(planned, number, done, deadline))
                     self.tell(f"round {number + 1} of {rounds}, {left // 60}:{left % 60:02} left: {name}: {run.key()}")
                     self.run_once(name, run, number, done[name])
-        return True
+        return len(planned) == len(wanted)
+
+    def affordable(self, planned, number, done, deadline):
+        """`planned` without its most expensive sections, as long as there is no time for as many rounds of all as decide
+        anything."""
+        costs = {name: self.seconds_of(name, planned[name], range(number, min(self.total, stats.FEWEST)), done[name])
+                 for name in planned}
+        kept = dict(planned)
+        while len(kept) > 1 and sum(costs[name] for name in kept) > deadline - time.monotonic():
+            minutes = sum(costs[name] for name in kept) / 60
+            dropped = max(kept, key=costs.get)
+            del kept[dropped]
+            self.tell(f"{dropped}: left out from here on: {stats.FEWEST} rounds, below which nothing is decided, would take "
+                      f"{minutes:.0f} minutes more; --only {dropped} measures it alone")
+        return kept
 
     def skip(self, name, run):
         """Records that the run cannot be started, and why."""
@@ -56,9 +73,13 @@ class Runner:
         known = self.seconds.get((name, run.key()))
         return known if known is not None else FIRST_GUESS
 
+    def seconds_of(self, name, groups, rounds, done):
+        """Expected time of a section's runs in these rounds."""
+        return sum(self.guess(name, run) for number in rounds for group in groups for run in group
+                   if self.is_due(name, run, number, done))
+
     def time_left(self, planned, number, done, deadline):
-        left = sum(self.guess(name, run) for which in range(number, self.total) for name, groups in planned.items()
-                   for group in groups for run in group if self.is_due(name, run, which, done[name]))
+        left = sum(self.seconds_of(name, groups, range(number, self.total), done[name]) for name, groups in planned.items())
         return max(0.0, min(left, deadline - time.monotonic()))
 
     def run_once(self, name, run, number, done):
