@@ -1,7 +1,10 @@
 /// Error codes: their class, and a text that names the call, the argument and the reason.
 #include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/support/mpix_fixture.hpp"
 
@@ -147,6 +150,80 @@ TEST_F(ErrorTexts, NumberOfErrorCodesIsBounded) {
     codes.insert(code);
   }
   EXPECT_LE(codes.size(), 16U);
+}
+
+/// Returns the text of the error of the call or of MPIX_RMA_Complete.
+std::string late_text(int code, int rank) {
+  int const later = MPIX_RMA_Complete(&world, rank);
+  EXPECT_NE(code != MPI_SUCCESS, later != MPI_SUCCESS);
+  return text_of(code != MPI_SUCCESS ? code : later);
+}
+
+TEST_F(ErrorTexts, OfOverrunCountsBytesInsideTheAllocation) {
+  int const last = memory_.size() - 1;
+  std::vector<char> data(104);
+  char* const target = memory_.at(last, Memory::allocated, 256 - 100);
+  std::string const numbers = "only 100 of 104 bytes lie inside the allocation at 0x";
+  for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
+    int const code = transfer(op, data.data(), 104, MPI_CHAR, last, target);
+    std::string const text = late_text(code, last);
+    EXPECT_NE(text.find(numbers), std::string::npos) << text;
+    EXPECT_NE(text.find("of rank " + std::to_string(last)), std::string::npos) << text;
+  }
+}
+
+TEST_F(ErrorTexts, OfLayoutThatBeginsBelowTheAllocationDoesNotBlameItsAddress) {
+  int const last = memory_.size() - 1;
+  MPI_Datatype below = MPI_DATATYPE_NULL;
+  MPI_Type_create_hvector(2, 1, -(MPI_Aint{1} << 45), MPI_INT, &below);
+  MPI_Type_commit(&below);
+  int data[2] = {};
+  for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
+    int const code = MPIX_RMA_xfer(op, data, 2, MPI_INT, last, memory_.at(last, Memory::allocated, 0), 1,
+                                   below, nullptr, &world, nullptr);
+    std::string const text = late_text(code, last);
+    EXPECT_TRUE(text.find("a part of the target layout is not mapped") != std::string::npos ||
+                text.find("the target layout reaches beyond the allocation") != std::string::npos)
+        << text;
+  }
+  MPI_Type_free(&below);
+}
+
+TEST_F(ErrorTexts, OfLateErrorNamesTheOperation) {
+  int const last = memory_.size() - 1;
+  auto* const nowhere = reinterpret_cast<void*>(0xdead0000);
+  struct Named {
+    MPIX_RMA_Op op;
+    char const* late;
+  };
+  for (Named const& named : {Named{MPIX_RMA_PUT, "a put of 8 bytes at address 0xdead0000"},
+                             Named{MPIX_RMA_ACCUMULATE, "an accumulate of 8 bytes at address 0xdead0000"}}) {
+    int const code = transfer(named.op, &value_, 1, MPI_DOUBLE, last, nowhere);
+    std::string const text = late_text(code, last);
+    EXPECT_NE(text.find("the target memory is not mapped"), std::string::npos) << text;
+    EXPECT_NE(text.find(code == MPI_SUCCESS ? named.late : "address 0xdead0000"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank " + std::to_string(last)), std::string::npos) << text;
+  }
+  long summand = 1;
+  int const code = MPIX_RMA_rmw(MPIX_RMW_SUM, &summand, 1, MPI_LONG, nullptr, last, MPI_Aint{0xdead0000},
+                                nullptr, &world, nullptr);
+  std::string const text = late_text(code, last);
+  EXPECT_NE(text.find("of rank " + std::to_string(last)), std::string::npos) << text;
+  if (code == MPI_SUCCESS)
+    EXPECT_NE(text.find("a read-modify-write of 8 bytes at address 0xdead0000"), std::string::npos) << text;
+}
+
+TEST_F(ErrorTexts, NamesReadOnlyTarget) {
+  static double const constant = 3;
+  auto where = reinterpret_cast<std::intptr_t>(&constant);
+  int const last = memory_.size() - 1;
+  MPI_Bcast(&where, sizeof where, MPI_BYTE, last, world);
+  int const code = transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, last, reinterpret_cast<void*>(where));
+  std::string const text = late_text(code, last);
+  EXPECT_NE(text.find("not writable"), std::string::npos) << text;
+  MPI_Barrier(world);
+  double const found = *static_cast<double const volatile*>(&constant);  // read from memory
+  EXPECT_EQ(found, 3);
 }
 
 }  // namespace
