@@ -82,8 +82,8 @@ MPIX_ENGINE_API void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(v
  * know its address. */
 MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process);
 
-/** As mpix_engine_find_peer(), for a process that the bootstrap does not know, with an address from mpix_engine_address that
- *  the host obtained otherwise. NULL: the address is invalid. */
+/** As mpix_engine_find_peer(), for a process that the bootstrap does not know, with an address from
+ *  mpix_engine_address that the host obtained otherwise. NULL: the address is invalid. */
 MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engine, const void* address,
                                                              size_t length);
 

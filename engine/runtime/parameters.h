@@ -46,9 +46,9 @@ MPIX_ENGINE_API int mpix_engine_set_number(struct mpix_engine_config* config,
                                            const struct mpix_engine_parameter* parameter, int64_t value,
                                            char* why, size_t bytes);
 
-/** As mpix_engine_set_number() from a text, a decimal number if the parameter is numeric. The text must stay valid as long as
- * the engine. On success, `why` names the new name of a value if the text has the former one, and is else
- * empty. A host that defines "auto" for "interfaces" sets that field itself. */
+/** As mpix_engine_set_number(), from a text: a decimal number if the parameter is numeric. The text must stay
+ * valid as long as the engine. On success, `why` names the new name of a value if the text has the former
+ * one, and is else empty. A host that defines "auto" for "interfaces" sets that field itself. */
 MPIX_ENGINE_API int mpix_engine_set_text(struct mpix_engine_config* config,
                                          const struct mpix_engine_parameter* parameter, const char* text,
                                          char* why, size_t bytes);

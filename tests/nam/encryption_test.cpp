@@ -125,7 +125,7 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
     std::memcpy(&operand, markers[2].data(), sizeof operand);
     for (int i = 0; i < 10; ++i)
       EXPECT_EQ(job.add(window.exposure, 180000, MPIX_ENGINE_TYPE_UINT64, operand), MPIX_ENGINE_OK);
-    kept = content(session, window, 0);  // over the Unix socket; an encrypted session ends with its connection
+    kept = content(session, window, 0);  // by the Unix socket, before the connection ends the session
   }
   std::vector<bool> const result = eavesdropper.stop();
   EXPECT_GT(eavesdropper.packets(), 0u);
