@@ -34,7 +34,7 @@ int agree_on_sharing(Window& window, MPI_Comm comm, int error) {
   int worst = error;
   PMPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, comm);
   if (worst == MPI_ERR_NO_MEM && newest_refusal().text.empty())
-    return refuse(worst, "a process lacks address space or descriptors to map the window's memory");
+    return refuse(worst, "a process lacks memory, address space or descriptors for the window's memory");
   return worst;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <climits>
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -174,6 +175,9 @@ TEST(Messages, ReductionsBroadcastsAndSelection) {
   double magnitude = me() == 0 ? -50.0 : me();
   armci_msg_dgop(&magnitude, 1, absmax);
   EXPECT_EQ(magnitude, 50.0);
+  int least = INT_MIN;  // has no positive counterpart
+  armci_msg_igop(&least, 1, absmax);
+  EXPECT_EQ(least, INT_MIN);
   float low = static_cast<float>(size() - me());
   armci_msg_fgop(&low, 1, min);
   EXPECT_EQ(low, 1.0f);
