@@ -113,6 +113,8 @@ class Transport {
   /// Uses the worker from now on. Without it there are neither connections nor events.
   void begin() noexcept;
   bool is_open() const noexcept { return worker_ != nullptr; }
+  /// Closes all endpoints; what is in flight is dropped, and ends with an error.
+  void close_endpoints() noexcept;
   /// Closes endpoints and the worker; unsent messages are dropped.
   void close() noexcept;
 

@@ -12,25 +12,28 @@ constexpr int sending_turns = 10000;
 
 }  // namespace
 
-void Transport::close() noexcept {
-  if (created_ != nullptr) {
-    for (auto const& [endpoint, detects_failure] : endpoints_) {
-      if (detects_failure) start_closing(endpoint, Close::forced);
-    }
-    endpoints_.clear();
-    // The other process may have ended, so that a flush never completes.
-    progress_until_closed();
-    for (auto const& [endpoint, flush] : std::exchange(flushing_, {})) {
-      ucp_request_free(flush);
-      start_closing(endpoint, Close::forced);
-    }
-    progress_until_closed();
-    // UCX completes the rest when it destroys the worker, and aborts if it may not free the requests then.
-    for (ucs_status_ptr_t const request : std::exchange(closing_, {})) ucp_request_free(request);
-    ucp_worker_destroy(created_);
-    worker_ = created_ = nullptr;
-    abandoned_.clear();
+void Transport::close_endpoints() noexcept {
+  for (auto const& [endpoint, detects_failure] : endpoints_) {
+    if (detects_failure) start_closing(endpoint, Close::forced);
   }
+  endpoints_.clear();
+  // The other process may have ended, so that a flush never completes.
+  progress_until_closed();
+  for (auto const& [endpoint, flush] : std::exchange(flushing_, {})) {
+    ucp_request_free(flush);
+    start_closing(endpoint, Close::forced);
+  }
+  progress_until_closed();
+}
+
+void Transport::close() noexcept {
+  if (created_ == nullptr) return;
+  close_endpoints();
+  // UCX completes the rest when it destroys the worker, and aborts if it may not free the requests then.
+  for (ucs_status_ptr_t const request : std::exchange(closing_, {})) ucp_request_free(request);
+  ucp_worker_destroy(created_);
+  worker_ = created_ = nullptr;
+  abandoned_.clear();
 }
 
 void Transport::progress_until_closed() noexcept {

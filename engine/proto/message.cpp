@@ -5,6 +5,7 @@
 
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
+#include "engine/proto/unordered_transfers.hpp"
 
 namespace mpixrma::engine {
 
@@ -101,6 +102,13 @@ bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
   NetworkKeys const* const keys = peer->state().keys_if_any();
   bool const keys_in_use = revocations.concern(*peer) || (keys != nullptr && !keys->revoked.empty());
   return sent && acknowledged && !keys_in_use && peer->state().transfers().are_idle();
+}
+
+void MessageProtocol::flush_ended_puts(std::uint64_t process) {
+  Peer* const peer = sessions.peer_of(process);
+  if (peer == nullptr) return;
+  UnorderedTransfers const& transfers = peer->state().transfers();
+  if (transfers.pending.empty()) (void)have_ended(*peer, transfers.issued);
 }
 
 std::uint64_t MessageProtocol::last_use(std::uint64_t process) const noexcept {

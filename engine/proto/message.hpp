@@ -73,6 +73,8 @@ class MessageProtocol {
 
   // For engine/target/connection_eviction.hpp; a process that is not a peer has nothing in flight.
   bool is_idle(std::uint64_t process) const noexcept;
+  /// Starts the flush that UCX puts still need before the connection is idle. Not from UCX callbacks.
+  void flush_ended_puts(std::uint64_t process);
   std::uint64_t last_use(std::uint64_t process) const noexcept;
   /// Stops sending to the process until resume().
   void suspend(std::uint64_t process) noexcept;

@@ -144,6 +144,10 @@ void Channels::stop() noexcept {
   }
 }
 
+void Channels::close_endpoints() noexcept {
+  for (auto const& channel : channels_) channel->transport.close_endpoints();
+}
+
 void Channels::close() noexcept {
   for (auto const& channel : channels_) channel->transport.close();
   context_.close();

@@ -31,6 +31,8 @@ class Channels {
   /// Starts the agents.
   Status start();
   void stop() noexcept;
+  /// Closes every connection.
+  void close_endpoints() noexcept;
   /// Closes every connection and worker.
   void close() noexcept;
 

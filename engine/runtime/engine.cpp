@@ -29,6 +29,8 @@ Engine::~Engine() {
   state_->channels.stop();
   state_->registrations.stop();
   std::lock_guard const held(state_->channels);
+  // UCX puts and gets in flight use the keys, and keys belong to a worker.
+  state_->channels.close_endpoints();
   state_->peers.for_each([](Peer& peer) { NetworkProtocol::forget_keys(peer); });
   state_->channels.close();
 }

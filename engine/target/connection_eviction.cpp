@@ -56,6 +56,8 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
       if (!disconnect.idle || !is_idle(disconnect.process, connection)) {
         (void)send(disconnect.process, connection, wire::Disconnect::reject);
         message_protocol_.resume(disconnect.process);
+        // The other side asks again.
+        message_protocol_.flush_ended_puts(disconnect.process);
       } else if (send(disconnect.process, connection, wire::Disconnect::accept)) {
         close_connection(disconnect.process);
       }
@@ -97,7 +99,8 @@ std::size_t ConnectionEviction::request_idle_disconnects() {
   if (!is_over_limit()) return 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> idle;  // last use, process
   connections_.for_each([&](std::uint64_t process, Connections::Connection const& connection) {
-    if (process == process_ || !is_idle(process, connection)) return;
+    if (process == process_) return;
+    if (!is_idle(process, connection)) return message_protocol_.flush_ended_puts(process);
     idle.emplace_back(std::max(message_protocol_.last_use(process), executor_.origins.last_use(process)),
                       process);
   });

@@ -234,6 +234,38 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
   });
 }
 
+/// UCX puts whose buffers are free, and whose remote completion nobody requests.
+TEST_P(FewEndpoints, ConnectionsWithUnflushedPutsAreEvicted) {
+  constexpr int processes = 6;
+  run_job(processes, configure, [&](Rank& rank) {
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
+    auto* const mine = new (memory) Shared;
+    rank.publish(0, mine);
+    rank.barrier();
+    std::uint64_t const number = 7;
+    for (int step = 1; step < processes; ++step) {
+      int const to = (rank.rank() + step) % processes;
+      auto* const there = reinterpret_cast<Shared*>(rank.published(to, 0));
+      auto const row = reinterpret_cast<RemoteAddress>(there->rows[rank.rank()]);
+      if ((GetParam().paths & MPIX_ENGINE_PATH_NETWORK) != 0) await_key(rank, to, row);
+      ASSERT_EQ(rank.engine().issue(rank.peer(to), contiguous(OpKind::put, &number, row, sizeof number)).status,
+                Status::ok);
+    }
+    std::size_t const allowed = limit_of_channels();
+    for (int i = 0; i < 10000 && rank.engine().traffic.statistics().endpoints > allowed; ++i) {
+      (void)rank.engine().waits.progress();
+      ::usleep(1000);
+    }
+    EXPECT_LE(rank.engine().traffic.statistics().endpoints, allowed);
+    for (int to = 0; to < processes; ++to) rank.engine().order.complete(rank.peer(to), UINT64_MAX);
+    rank.barrier();
+    for (int from = 0; from < processes; ++from)
+      EXPECT_EQ(mine->rows[from][0], from == rank.rank() ? 0 : number) << "from process " << from;
+    rank.barrier();
+  });
+}
+
 TEST_P(FewEndpoints, FreesMemoryDuringEviction) {
   constexpr int processes = 4;
   run_job(processes, configure, [&](Rank& rank) {
