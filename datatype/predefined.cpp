@@ -24,88 +24,90 @@ constexpr ElementType signed_integer_of(std::size_t bytes) noexcept {
   }
 }
 
+struct Entry {
+  MPI_Datatype type;
+  ElementType element;
+};
+
+// Fortran types have the sizes of the compiler that the MPI library was built for.
+Entry const table[] = {
+    // MPI defines no arithmetic on MPI_CHAR, but MPI libraries implement it and their users rely on it.
+    {MPI_CHAR, std::is_signed_v<char> ? ElementType::int8 : ElementType::uint8},
+    {MPI_WCHAR, signed_integer_of(sizeof(wchar_t))},  // compared for equality only: any sign
+    {MPI_SIGNED_CHAR, ElementType::int8},
+    {MPI_UNSIGNED_CHAR, ElementType::uint8},
+    {MPI_SHORT, ElementType::int16},
+    {MPI_UNSIGNED_SHORT, ElementType::uint16},
+    {MPI_INT, ElementType::int32},
+    {MPI_UNSIGNED, ElementType::uint32},
+    {MPI_LONG, ElementType::int64},
+    {MPI_UNSIGNED_LONG, ElementType::uint64},
+    {MPI_LONG_LONG, ElementType::int64},
+    {MPI_UNSIGNED_LONG_LONG, ElementType::uint64},
+    {MPI_INT8_T, ElementType::int8},
+    {MPI_UINT8_T, ElementType::uint8},
+    {MPI_INT16_T, ElementType::int16},
+    {MPI_UINT16_T, ElementType::uint16},
+    {MPI_INT32_T, ElementType::int32},
+    {MPI_UINT32_T, ElementType::uint32},
+    {MPI_INT64_T, ElementType::int64},
+    {MPI_UINT64_T, ElementType::uint64},
+    {MPI_AINT, ElementType::int64},
+    {MPI_OFFSET, ElementType::int64},
+    {MPI_COUNT, ElementType::int64},
+    {MPI_FLOAT, ElementType::float32},
+    {MPI_DOUBLE, ElementType::float64},
+    {MPI_LONG_DOUBLE, ElementType::long_double},
+    {MPI_C_FLOAT_COMPLEX, ElementType::complex_float},
+    {MPI_C_DOUBLE_COMPLEX, ElementType::complex_double},
+    {MPI_C_LONG_DOUBLE_COMPLEX, ElementType::complex_long_double},
+    {MPI_C_BOOL, ElementType::boolean},
+    {MPI_CXX_BOOL, ElementType::boolean},
+    {MPI_FLOAT_INT, ElementType::float_int},
+    {MPI_DOUBLE_INT, ElementType::double_int},
+    {MPI_LONG_INT, ElementType::long_int},
+    {MPI_2INT, ElementType::int_int},
+    {MPI_SHORT_INT, ElementType::short_int},
+    {MPI_LONG_DOUBLE_INT, ElementType::long_double_int},
+    {MPI_INTEGER, ElementType::int32},
+    {MPI_INTEGER1, ElementType::int8},
+    {MPI_INTEGER2, ElementType::int16},
+    {MPI_INTEGER4, ElementType::int32},
+    {MPI_INTEGER8, ElementType::int64},
+    {MPI_LOGICAL, ElementType::int32},
+    {MPI_REAL, ElementType::float32},
+    {MPI_REAL4, ElementType::float32},
+    {MPI_REAL8, ElementType::float64},
+    {MPI_DOUBLE_PRECISION, ElementType::float64},
+    {MPI_COMPLEX, ElementType::complex_float},
+    {MPI_COMPLEX8, ElementType::complex_float},
+    {MPI_COMPLEX16, ElementType::complex_double},
+    {MPI_DOUBLE_COMPLEX, ElementType::complex_double},
+    {MPI_2INTEGER, ElementType::int_int},
+    {MPI_REAL16, ElementType::float128},
+    {MPI_COMPLEX32, ElementType::complex_float128},
+    {MPI_2REAL, ElementType::float_float},
+    {MPI_2DOUBLE_PRECISION, ElementType::double_double},
+    {MPI_CXX_FLOAT_COMPLEX, ElementType::complex_float},
+    {MPI_CXX_DOUBLE_COMPLEX, ElementType::complex_double},
+    {MPI_CXX_LONG_DOUBLE_COMPLEX, ElementType::complex_long_double},
+#ifdef MPI_LOGICAL1
+    {MPI_LOGICAL1, ElementType::int8},
+#endif
+#ifdef MPI_LOGICAL2
+    {MPI_LOGICAL2, ElementType::int16},
+#endif
+#ifdef MPI_LOGICAL4
+    {MPI_LOGICAL4, ElementType::int32},
+#endif
+#ifdef MPI_LOGICAL8
+    {MPI_LOGICAL8, ElementType::int64},
+#endif
+};
+
 }  // namespace
 
 ElementType element_of(MPI_Datatype predefined) noexcept {
-  struct Entry {
-    MPI_Datatype type;
-    ElementType element;
-  };
-  // Fortran types have the sizes of the compiler that the MPI library was built for.
-  static Entry const table[] = {
-      // MPI defines no arithmetic on MPI_CHAR, but MPI libraries implement it and their users rely on it.
-      {MPI_CHAR, std::is_signed_v<char> ? ElementType::int8 : ElementType::uint8},
-      {MPI_WCHAR, signed_integer_of(sizeof(wchar_t))},  // compared for equality only: any sign
-      {MPI_SIGNED_CHAR, ElementType::int8},
-      {MPI_UNSIGNED_CHAR, ElementType::uint8},
-      {MPI_SHORT, ElementType::int16},
-      {MPI_UNSIGNED_SHORT, ElementType::uint16},
-      {MPI_INT, ElementType::int32},
-      {MPI_UNSIGNED, ElementType::uint32},
-      {MPI_LONG, ElementType::int64},
-      {MPI_UNSIGNED_LONG, ElementType::uint64},
-      {MPI_LONG_LONG, ElementType::int64},
-      {MPI_UNSIGNED_LONG_LONG, ElementType::uint64},
-      {MPI_INT8_T, ElementType::int8},
-      {MPI_UINT8_T, ElementType::uint8},
-      {MPI_INT16_T, ElementType::int16},
-      {MPI_UINT16_T, ElementType::uint16},
-      {MPI_INT32_T, ElementType::int32},
-      {MPI_UINT32_T, ElementType::uint32},
-      {MPI_INT64_T, ElementType::int64},
-      {MPI_UINT64_T, ElementType::uint64},
-      {MPI_AINT, ElementType::int64},
-      {MPI_OFFSET, ElementType::int64},
-      {MPI_COUNT, ElementType::int64},
-      {MPI_FLOAT, ElementType::float32},
-      {MPI_DOUBLE, ElementType::float64},
-      {MPI_LONG_DOUBLE, ElementType::long_double},
-      {MPI_C_FLOAT_COMPLEX, ElementType::complex_float},
-      {MPI_C_DOUBLE_COMPLEX, ElementType::complex_double},
-      {MPI_C_LONG_DOUBLE_COMPLEX, ElementType::complex_long_double},
-      {MPI_C_BOOL, ElementType::boolean},
-      {MPI_CXX_BOOL, ElementType::boolean},
-      {MPI_FLOAT_INT, ElementType::float_int},
-      {MPI_DOUBLE_INT, ElementType::double_int},
-      {MPI_LONG_INT, ElementType::long_int},
-      {MPI_2INT, ElementType::int_int},
-      {MPI_SHORT_INT, ElementType::short_int},
-      {MPI_LONG_DOUBLE_INT, ElementType::long_double_int},
-      {MPI_INTEGER, ElementType::int32},
-      {MPI_INTEGER1, ElementType::int8},
-      {MPI_INTEGER2, ElementType::int16},
-      {MPI_INTEGER4, ElementType::int32},
-      {MPI_INTEGER8, ElementType::int64},
-      {MPI_LOGICAL, ElementType::int32},
-      {MPI_REAL, ElementType::float32},
-      {MPI_REAL4, ElementType::float32},
-      {MPI_REAL8, ElementType::float64},
-      {MPI_DOUBLE_PRECISION, ElementType::float64},
-      {MPI_COMPLEX, ElementType::complex_float},
-      {MPI_COMPLEX8, ElementType::complex_float},
-      {MPI_COMPLEX16, ElementType::complex_double},
-      {MPI_DOUBLE_COMPLEX, ElementType::complex_double},
-      {MPI_2INTEGER, ElementType::int_int},
-      {MPI_REAL16, ElementType::float128},
-      {MPI_COMPLEX32, ElementType::complex_float128},
-      {MPI_2REAL, ElementType::float_float},
-      {MPI_2DOUBLE_PRECISION, ElementType::double_double},
-      {MPI_CXX_FLOAT_COMPLEX, ElementType::complex_float},
-      {MPI_CXX_DOUBLE_COMPLEX, ElementType::complex_double},
-      {MPI_CXX_LONG_DOUBLE_COMPLEX, ElementType::complex_long_double},
-#ifdef MPI_LOGICAL1
-      {MPI_LOGICAL1, ElementType::int8},
-#endif
-#ifdef MPI_LOGICAL2
-      {MPI_LOGICAL2, ElementType::int16},
-#endif
-#ifdef MPI_LOGICAL4
-      {MPI_LOGICAL4, ElementType::int32},
-#endif
-#ifdef MPI_LOGICAL8
-      {MPI_LOGICAL8, ElementType::int64},
-#endif
-  };
   for (Entry const& entry : table) {
     if (entry.type != predefined) continue;
     MPI_Count size = 0;

@@ -209,7 +209,17 @@ TEST_F(G, G_13_notifications_count_operations_after_data_arrival) {
   EXPECT_EQ(rma_get_notify_value(comm, 1, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 0);
   MPI_Barrier(world);
-  // By the communicator's attribute, for get and rmw too; no effect for a counter that does not exist.
+}
+
+/// By the communicator's attribute, for get and rmw too. A counter that does not exist is refused.
+TEST_F(G, G_13_communicators_attribute_notifies_and_counters_exist) {
+  ErrorsReturn const returned(world);
+  Duplicate comm;
+  MPI_Comm_set_errhandler(comm.get(), MPI_ERRORS_RETURN);
+  ASSERT_EQ(rma_set_num_notify(comm, 3), MPI_SUCCESS);
+  fill(0);
+  MPI_Barrier(world);
+  MPI_Count value = -1;
   ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(2)), MPI_SUCCESS);
   long got[Memory::kinds];
   long one = 1;

@@ -47,8 +47,7 @@ void add(int target, int index, long value, Window const& window, long* before =
 /// others' epochs may overtake an exclusive request.
 TEST_F(WindowLocks, ExclusiveLockIsNotStarvedByLockAll) {
   if (size_ < 4) GTEST_SKIP() << "needs four ranks";
-  constexpr int passes_expected =
-      2000;  // on average; epochs also run while a requester has no processor
+  constexpr int passes_expected = 2000;  // on average; epochs also run while a requester has no processor
   int const locks = rounds(20);
   Window const window(Flavour::allocate, 64);
   int const first = size_ - 2;
@@ -197,73 +196,99 @@ TEST_F(WindowLocks, HolderMayWaitForAMessageOfAnotherHolder) {
   }
 }
 
-/// Random epochs: shares of all ranks of both windows in any order, one rank alone, or locks of some ranks in
-/// ascending order, the last of which may be exclusive. These epochs cannot deadlock if shared requests pass
-/// exclusive ones.
-TEST_F(WindowLocks, RandomEpochsComplete) {
-  std::array<Window, 2> const windows{Window(Flavour::allocate, 64), Window(Flavour::create, 64)};
-  std::mt19937 random(seed() + static_cast<unsigned>(rank_));
-  auto const below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
-  std::vector<long> added(2 * static_cast<std::size_t>(size_));
-  auto const use = [&](int window, int target) {
-    add(target, 0, 1, windows[static_cast<std::size_t>(window)]);
-    ++added[static_cast<std::size_t>(window * size_ + target)];
-  };
-  // Under an exclusive lock.
-  auto const increment = [&](int window, int target) {
-    Window const& in = windows[static_cast<std::size_t>(window)];
+/// The epochs of a rank on two windows, and the numbers of its updates of each target.
+class RandomEpochs {
+ public:
+  RandomEpochs(std::uint32_t seed, int size)
+      : size_(size), random_(seed), shared_(2 * static_cast<std::size_t>(size)), exclusive_(shared_.size()) {}
+
+  /// Shares of all ranks of both windows.
+  void share_all() {
+    for (Window const& each : windows_) MPI_Win_lock_all(0, each);
+    for (int i = 1 + below(4); i != 0; --i) use(below(2), below(size_));
+    for (Window const& each : windows_) MPI_Win_unlock_all(each);
+  }
+  void lock_one() {
+    int const window = below(2);
+    int const target = below(size_);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window_of(window));
+    increment(window, target);
+    MPI_Win_unlock(target, window_of(window));
+  }
+  /// Locks of some ranks in ascending order, the last of which may be exclusive.
+  void lock_some() {
+    int const window = below(2);
+    Window const& in = window_of(window);
+    std::vector<int> targets;
+    for (int target = 0; target < size_; ++target) {
+      if (below(2) == 0) targets.push_back(target);
+    }
+    bool const last_alone = below(2) == 0;
+    for (int const target : targets) {
+      bool const exclusive = last_alone && target == targets.back();
+      MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, in);
+      exclusive ? increment(window, target) : use(window, target);
+    }
+    std::ranges::shuffle(targets, random_);
+    for (int const target : targets) MPI_Win_unlock(target, in);
+  }
+  void run() {
+    switch (below(3)) {
+      case 0: return share_all();
+      case 1: return lock_one();
+      default: return lock_some();
+    }
+  }
+  /// Compares the memory of this rank with the updates of all ranks. Collective.
+  void compare(int rank) {
+    for (std::vector<long>* const counts : {&shared_, &exclusive_})
+      MPI_Allreduce(MPI_IN_PLACE, counts->data(), static_cast<int>(counts->size()), MPI_LONG, MPI_SUM, world);
+    for (int window = 0; window < 2; ++window) {
+      Window const& in = window_of(window);
+      MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, in);
+      EXPECT_EQ(in.base<long>()[0], shared_[index_of(window, rank)]);
+      EXPECT_EQ(in.base<long>()[1], exclusive_[index_of(window, rank)]);
+      MPI_Win_unlock(rank, in);
+    }
+  }
+
+ private:
+  int below(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
+  Window const& window_of(int window) const { return windows_[static_cast<std::size_t>(window)]; }
+  std::size_t index_of(int window, int target) const {
+    return static_cast<std::size_t>(window * size_ + target);
+  }
+
+  void use(int window, int target) {
+    add(target, 0, 1, window_of(window));
+    ++shared_[index_of(window, target)];
+  }
+  /// Under an exclusive lock.
+  void increment(int window, int target) {
+    Window const& in = window_of(window);
     long value = 0;
     MPI_Get(&value, 1, MPI_LONG, target, in.at(target, 8), 1, MPI_LONG, in);
     MPI_Win_flush(target, in);
     ++value;
     MPI_Put(&value, 1, MPI_LONG, target, in.at(target, 8), 1, MPI_LONG, in);
-  };
-  std::vector<long> alone(added.size());
-  MPI_Barrier(world);
-  for (int round = 0; round < rounds(200); ++round) {
-    int const kind = below(3);
-    int const window = below(2);
-    Window const& in = windows[static_cast<std::size_t>(window)];
-    if (kind == 0) {
-      for (Window const& each : windows) MPI_Win_lock_all(0, each);
-      for (int i = 1 + below(4); i != 0; --i) use(below(2), below(size_));
-      for (Window const& each : windows) MPI_Win_unlock_all(each);
-    } else if (kind == 1) {
-      int const target = below(size_);
-      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, in);
-      increment(window, target);
-      ++alone[static_cast<std::size_t>(window * size_ + target)];
-      MPI_Win_unlock(target, in);
-    } else {
-      std::vector<int> targets;
-      for (int target = 0; target < size_; ++target) {
-        if (below(2) == 0) targets.push_back(target);
-      }
-      bool const last_alone = below(2) == 0;
-      for (int const target : targets) {
-        bool const exclusive = last_alone && target == targets.back();
-        MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, in);
-        if (exclusive) {
-          increment(window, target);
-          ++alone[static_cast<std::size_t>(window * size_ + target)];
-        } else {
-          use(window, target);
-        }
-      }
-      std::ranges::shuffle(targets, random);
-      for (int const target : targets) MPI_Win_unlock(target, in);
-    }
+    MPI_Win_flush_local(target, in);
+    ++exclusive_[index_of(window, target)];
   }
+
+  int size_;
+  std::mt19937 random_;
+  std::array<Window, 2> const windows_{Window(Flavour::allocate, 64), Window(Flavour::create, 64)};
+  std::vector<long> shared_;     ///< updates under shared locks, by window and target
+  std::vector<long> exclusive_;  ///< likewise under exclusive ones
+};
+
+/// These epochs cannot deadlock if shared requests pass exclusive ones.
+TEST_F(WindowLocks, RandomEpochsComplete) {
+  RandomEpochs epochs(seed() + static_cast<unsigned>(rank_), size_);
   MPI_Barrier(world);
-  for (std::vector<long>* const counts : {&added, &alone})
-    MPI_Allreduce(MPI_IN_PLACE, counts->data(), static_cast<int>(counts->size()), MPI_LONG, MPI_SUM, world);
-  for (std::size_t window = 0; window < windows.size(); ++window) {
-    std::size_t const own = window * static_cast<std::size_t>(size_) + static_cast<std::size_t>(rank_);
-    MPI_Win_lock(MPI_LOCK_SHARED, rank_, 0, windows[window]);
-    EXPECT_EQ(windows[window].base<long>()[0], added[own]);
-    EXPECT_EQ(windows[window].base<long>()[1], alone[own]);
-    MPI_Win_unlock(rank_, windows[window]);
-  }
+  for (int round = 0; round < rounds(200); ++round) epochs.run();
+  MPI_Barrier(world);
+  epochs.compare(rank_);
   MPI_Barrier(world);
 }
 

@@ -144,86 +144,102 @@ TEST_F(AtomicAttacks, IntegersOfAllWidthsAreAtomicWithEachOther) {
   }
 }
 
+/// The counters of EachNotifiedOperationIsCountedOnce.
+constexpr int counters = 5;
+
+/// A random operation with NOTIFY on memory of the next rank.
+struct NotifiedOperation {
+  MPI_Comm comm;
+  int target;
+  void* memory;
+  MPI_Aint address;      ///< of `memory`
+  MPI_Datatype strided;  ///< 8 longs
+  MPIX_RMA_Attributes* attributes;
+  MPI_Request* request;
+  std::vector<long>& values;
+  long& before;  ///< the result, which may arrive late
+
+  int transfer(MPIX_RMA_Op op, int count, MPI_Datatype type, int longs, int rank) {
+    return MPIX_RMA_xfer(op, values.data(), count, type, rank, memory, longs, MPI_LONG, request, &comm,
+                         attributes);
+  }
+  /// Issues the operation of this kind, 0 to 6, of which the last one has no target. Returns an error code.
+  int issue(unsigned kind) {
+    switch (kind) {
+      case 0: return transfer(MPIX_RMA_PUT, 100, MPI_LONG, 100, target);
+      case 1: return transfer(MPIX_RMA_GET, 1000, MPI_LONG, 1000, target);
+      case 2: return transfer(MPIX_RMA_ACCUMULATE, 10, MPI_LONG, 10, target);
+      case 3: return transfer(MPIX_RMA_PUT, 1, strided, 8, target);
+      case 4:
+        return MPIX_RMA_rmw(MPIX_RMW_SUM, values.data(), 1, MPI_LONG, &before, target, address, request,
+                            &comm, attributes);
+      case 5:
+        return MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, values.data(), 2, MPI_LONG, values.data() + 10, nullptr,
+                             target, address, request, &comm, attributes);
+      default: return transfer(MPIX_RMA_PUT, 1, MPI_LONG, 1, MPI_PROC_NULL);
+    }
+  }
+  /// A put that names a counter which does not exist.
+  void expect_refusal(int counter) {
+    attributes->notify_index = counter;
+    request = nullptr;
+    EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, 1, MPI_LONG, 1, target)), MPI_ERR_ARG);
+  }
+};
+
+/// Waits until the counters of `comm` have the values that the previous rank expects, and compares them.
+void compare_counters(MPI_Comm comm, MPI_Count const (&expected)[counters], int next, int previous) {
+  MPI_Count arriving[counters] = {};
+  MPI_Sendrecv(expected, counters, MPI_COUNT, next, 0, arriving, counters, MPI_COUNT, previous, 0, comm,
+               MPI_STATUS_IGNORE);
+  MPI_Request waits[counters];
+  for (int i = 0; i < counters; ++i)
+    ASSERT_EQ(rma_wait_notify_value(comm, i, arriving[i], &waits[i]), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Waitall(counters, waits, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  MPI_Barrier(comm);
+  for (int i = 0; i < counters; ++i) {
+    MPI_Count value = -1;
+    EXPECT_EQ(rma_get_notify_value(comm, i, &value), MPI_SUCCESS);
+    EXPECT_EQ(value, arriving[i]) << i;
+  }
+}
+
 /// Every operation that may notify does so exactly once; others do not.
 TEST_F(AtomicAttacks, EachNotifiedOperationIsCountedOnce) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank()));
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  ASSERT_EQ(rma_set_num_notify(comm, 5), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(comm, counters), MPI_SUCCESS);
   int const right = (rank() + 1) % size();
   MPI_Datatype vector = MPI_DATATYPE_NULL;
   MPI_Type_vector(8, 1, 2, MPI_LONG, &vector);
   MPI_Type_commit(&vector);
-  MPI_Count expected[5] = {};
+  MPI_Count expected[counters] = {};
   std::vector<long> values(1024, 1);
-  long before = 0;  // a result may arrive after its round
+  long before = 0;
   for (int i = 0; i < 400; ++i) {
-    int const index = static_cast<int>(random() % 5);
-    int const kind = static_cast<int>(random() % 3);
+    auto const index = static_cast<int>(random() % counters);
+    auto const memory = static_cast<int>(random() % 3);
     MPIX_RMA_Attributes chosen = attributes((random() % 16) | MPIX_RMA_ATTR_NOTIFY);
     chosen.notify_index = index;
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Request* const asked = random() % 2 == 0 ? &request : nullptr;
-    auto* const there = memory_.at(right, kind);
-    int code = MPI_SUCCESS;
-    bool counts = true;
-    switch (random() % 8) {
-      case 0:
-        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 100, MPI_LONG, right, there, 100, MPI_LONG, asked,
-                             &comm, &chosen);
-        break;
-      case 1:
-        code = MPIX_RMA_xfer(MPIX_RMA_GET, values.data(), 1000, MPI_LONG, right, there, 1000, MPI_LONG, asked,
-                             &comm, &chosen);
-        break;
-      case 2:
-        code = MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 10, MPI_LONG, right, there, 10, MPI_LONG,
-                             asked, &comm, &chosen);
-        break;
-      case 3:
-        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, vector, right, there, 8, MPI_LONG, asked, &comm,
-                             &chosen);
-        break;
-      case 4:
-        code = MPIX_RMA_rmw(MPIX_RMW_SUM, values.data(), 1, MPI_LONG, &before, right, address(right, kind, 0),
-                            asked, &comm, &chosen);
-        break;
-      case 5:
-        code = MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, values.data(), 2, MPI_LONG, values.data() + 10, nullptr,
-                             right, address(right, kind, 0), asked, &comm, &chosen);
-        break;
-      case 6:
-        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_LONG, MPI_PROC_NULL, there, 1, MPI_LONG,
-                             asked, &comm, &chosen);
-        counts = false;
-        break;
-      default:
-        chosen.notify_index = random() % 2 == 0 ? 5 : -1;  // no such counter
-        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr,
-                             &comm, &chosen);
-        EXPECT_EQ(class_of(code), MPI_ERR_ARG);
-        code = MPI_SUCCESS;
-        counts = false;
+    NotifiedOperation operation{
+        comm,   right, memory_.at(right, memory), address(right, memory, 0), vector, &chosen, asked,
+        values, before};
+    if (auto const kind = static_cast<unsigned>(random() % 8); kind == 7) {
+      operation.expect_refusal(random() % 2 == 0 ? counters : -1);
+    } else {
+      int const code = operation.issue(kind);
+      ASSERT_EQ(code, MPI_SUCCESS) << text_of(code);
+      if (kind != 6) ++expected[index];
     }
-    ASSERT_EQ(code, MPI_SUCCESS) << text_of(code);
-    if (counts) ++expected[index];
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     if (random() % 8 == 0) ASSERT_EQ(MPIX_RMA_Complete(&comm, right), MPI_SUCCESS);
   }
-  MPI_Count arriving[5] = {};
-  MPI_Sendrecv(expected, 5, MPI_COUNT, right, 0, arriving, 5, MPI_COUNT, (rank() + size() - 1) % size(), 0,
-               comm, MPI_STATUS_IGNORE);
-  MPI_Request waits[5];
-  for (int i = 0; i < 5; ++i) ASSERT_EQ(rma_wait_notify_value(comm, i, arriving[i], &waits[i]), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
-  ASSERT_EQ(MPI_Waitall(5, waits, MPI_STATUSES_IGNORE), MPI_SUCCESS);
-  MPI_Barrier(comm);
-  for (int i = 0; i < 5; ++i) {
-    MPI_Count value = -1;
-    EXPECT_EQ(rma_get_notify_value(comm, i, &value), MPI_SUCCESS);
-    EXPECT_EQ(value, arriving[i]) << i;
-  }
+  compare_counters(comm, expected, right, (rank() + size() - 1) % size());
   MPI_Type_free(&vector);
   MPI_Comm_free(&comm);
 }

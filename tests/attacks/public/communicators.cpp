@@ -2,6 +2,7 @@
 #include <atomic>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
@@ -39,47 +40,57 @@ class CommunicatorAttacks : public ::testing::Test {
   int size_ = 0;
 };
 
+/// One of several threads that operate on a communicator whose attributes change. Returns the number of calls
+/// that fail, and of values that differ.
+int operate(MPI_Comm comm, Memory& memory, int right, std::mt19937_64 random, int thread) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  int wrong = 0;
+  auto const check = [&](int code) { wrong += code != MPI_SUCCESS; };
+  for (int round = 0; round < 800; ++round) {
+    int const kind = static_cast<int>(random() % 3);
+    auto value = static_cast<long>(random());
+    long back = 0;
+    void* const there = memory.at(right, kind, thread * 64);
+    MPIX_RMA_Attributes chosen = attributes(random() % 16);
+    check(
+        MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr, &comm, &chosen));
+    switch (random() % 3) {
+      case 0: check(MPIX_RMA_Complete(&comm, right)); break;
+      case 1: check(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS)); break;
+      default: check(MPIX_RMA_Fence(&comm, random() % 2 == 0 ? right : MPIX_ALL_RANKS));
+    }
+    MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
+    check(MPIX_RMA_xfer(MPIX_RMA_GET, &back, 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr, &comm,
+                        &blocking));
+    wrong += back != value;
+    check(MPIX_RMA_Complete(&comm, right));
+    if (round % 64 == 0) {
+      int flag = 0;
+      check(rma_query(comm, right, memory.at(right, 0), &flag, nullptr, nullptr));
+      wrong += flag != 1;
+      MPI_Count bytes = 0;
+      check(
+          MPIX_RMA_Statistics(comm, MPIX_ALL_RANKS, MPIX_RMA_STATISTIC_BYTES, MPIX_RMA_PROTOCOL_ALL, &bytes));
+    }
+  }
+  return wrong;
+}
+
 /// One thread creates and frees communicators, counters and attributes while other threads operate.
 TEST_F(CommunicatorAttacks, ThreadsOperateDuringCommunicatorCreationAndFree) {
   constexpr int n = 64;
   Memory memory(n * 8 * 8);
   int const right = (rank_ + 1) % size_;
-  std::atomic<bool> stop{false};
   std::atomic<int> wrong{0};
   MPI_Comm shared = MPI_COMM_NULL;
   MPI_Comm_dup(world, &shared);
   MPI_Comm_set_errhandler(shared, MPI_ERRORS_RETURN);
-  auto const operate = [&](int thread) {
-    std::mt19937_64 random(seed() + static_cast<unsigned>(10 * rank_ + thread));
-    for (int round = 0; round < 800; ++round) {
-      int const kind = static_cast<int>(random() % 3);
-      long value = static_cast<long>(random());
-      long back = 0;
-      void* const there = memory.at(right, kind, thread * 64);
-      MPIX_RMA_Attributes chosen = attributes(random() % 16);
-      wrong += MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr, &shared,
-                             &chosen) != MPI_SUCCESS;
-      switch (random() % 3) {
-        case 0: wrong += MPIX_RMA_Complete(&shared, right) != MPI_SUCCESS; break;
-        case 1: wrong += MPIX_RMA_Complete(&shared, MPIX_ALL_RANKS) != MPI_SUCCESS; break;
-        default: wrong += MPIX_RMA_Fence(&shared, random() % 2 == 0 ? right : MPIX_ALL_RANKS) != MPI_SUCCESS;
-      }
-      MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
-      wrong += MPIX_RMA_xfer(MPIX_RMA_GET, &back, 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr, &shared,
-                             &blocking) != MPI_SUCCESS;
-      wrong += back != value;
-      wrong += MPIX_RMA_Complete(&shared, right) != MPI_SUCCESS;
-      if (round % 64 == 0) {
-        int flag = 0;
-        wrong += rma_query(shared, right, memory.at(right, 0), &flag, nullptr, nullptr) != MPI_SUCCESS ||
-                 flag != 1;
-        MPI_Count bytes = 0;
-        wrong += MPIX_RMA_Statistics(shared, MPIX_ALL_RANKS, MPIX_RMA_STATISTIC_BYTES, MPIX_RMA_PROTOCOL_ALL,
-                                     &bytes) != MPI_SUCCESS;
-      }
-    }
-  };
-  std::thread threads[] = {std::thread(operate, 0), std::thread(operate, 1), std::thread(operate, 2)};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread) {
+    std::mt19937_64 const random(seed() + static_cast<unsigned>(10 * rank_ + thread));
+    threads.emplace_back([&, random, thread] { wrong += operate(shared, memory, right, random, thread); });
+  }
   for (int round = 0; round < 60; ++round) {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(world, &comm);
@@ -103,7 +114,6 @@ TEST_F(CommunicatorAttacks, ThreadsOperateDuringCommunicatorCreationAndFree) {
     EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
   }
   for (std::thread& thread : threads) thread.join();
-  stop.store(true);
   EXPECT_EQ(wrong.load(), 0);
   MPI_Barrier(world);
   MPI_Comm_free(&shared);

@@ -249,8 +249,9 @@ TEST_P(FewEndpoints, ConnectionsWithUnflushedPutsAreEvicted) {
       auto* const there = reinterpret_cast<Shared*>(rank.published(to, 0));
       auto const row = reinterpret_cast<RemoteAddress>(there->rows[rank.rank()]);
       if ((GetParam().paths & MPIX_ENGINE_PATH_NETWORK) != 0) await_key(rank, to, row);
-      ASSERT_EQ(rank.engine().issue(rank.peer(to), contiguous(OpKind::put, &number, row, sizeof number)).status,
-                Status::ok);
+      ASSERT_EQ(
+          rank.engine().issue(rank.peer(to), contiguous(OpKind::put, &number, row, sizeof number)).status,
+          Status::ok);
     }
     std::size_t const allowed = limit_of_channels();
     for (int i = 0; i < 10000 && rank.engine().traffic.statistics().endpoints > allowed; ++i) {
