@@ -70,7 +70,7 @@ void check_side(Subject const& at, char const* name, Access access, Side const& 
   if (side.address == nullptr) fail_at(at.call, at.process, at.remote, "the %s address is null", name);
   if (levels == 0 || count[1] <= 1) return;
   bool const repeats_row = access == Access::read && side.strides[0] == 0;
-  if (!repeats_row && std::abs(side.strides[0]) < count[0]) {
+  if (!repeats_row && std::abs(std::int64_t{side.strides[0]}) < count[0]) {
     fail_at(at.call, at.process, at.remote, "the %s stride %d is smaller than the block of %d bytes", name,
             side.strides[0], count[0]);
   }

@@ -4,10 +4,11 @@
  *
  * usage: many_cores    (any number of ranks; all on one host)
  *
- * Prints lines "many_cores,mpix,OPERATION,PLACES,RANKS,8,VALUE". VALUE is the median in microseconds per
- * operation of the whole job, that is, the time of the slowest rank divided by the operations of all ranks;
- * for "fence" per call, for "transfer" per line that goes from one core to another. Ends with status 1 if an
- * update was lost. */
+ * Prints lines "many_cores,mpix,OPERATION,PLACES,RANKS,8,VALUE". VALUE is a median in microseconds:
+ *   of "fence" the time of a call,
+ *   of "transfer" the time in which a cache line goes from one core to another,
+ *   of others the time of the slowest rank divided by the operations of all ranks.
+ * Ends with status 1 if an update was lost. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdint.h>
@@ -89,6 +90,12 @@ static int compare(void const* a, void const* b) {
   return (x > y) - (x < y);
 }
 
+/* Returns the median without the first repetition, and sorts the others. */
+static double median_of(double* times) {
+  qsort(times + 1, repetitions - 1, sizeof *times, compare);
+  return (times[repetitions / 2] + times[repetitions / 2 + 1]) / 2;
+}
+
 /* Collective. `active` ranks call `operation` `rounds` times; `shares` is the number of operations that the
  * time of a round is divided by. */
 static void measure(char const* name, void (*operation)(unsigned), unsigned among, int active, long rounds,
@@ -102,11 +109,9 @@ static void measure(char const* name, void (*operation)(unsigned), unsigned amon
     MPIX_RMA_Complete(&world, 0);
     MPI_Allreduce(&mine, &times[repetition], 1, MPI_DOUBLE, MPI_MAX, world);
   }
-  qsort(times + 1, repetitions - 1, sizeof *times, compare);
-  double const median = (times[repetitions / 2] + times[repetitions / 2 + 1]) / 2;
   if (rank == 0)
     printf("many_cores,mpix,%s,%u,%d,8,%.5f\n", name, among, active,
-           median / ((double)rounds * shares) * 1e6);
+           median_of(times) / ((double)rounds * shares) * 1e6);
   fflush(stdout);
 }
 
@@ -123,9 +128,8 @@ static void measure_transfer(void) {
     times[repetition] = MPI_Wtime() - begin;
   }
   MPI_Barrier(world);
-  qsort(times + 1, repetitions - 1, sizeof *times, compare);
   if (rank == 0)
-    printf("many_cores,mpix,transfer,1,2,8,%.5f\n", times[repetitions / 2] / (2.0 * rounds) * 1e6);
+    printf("many_cores,mpix,transfer,1,2,8,%.5f\n", median_of(times) / (2.0 * rounds) * 1e6);
 }
 
 /* Ends the job if an addition is not in the places of rank 0. */

@@ -197,10 +197,10 @@ int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion) {
   return on(window, "MPI_Win_post", [&](Window& open) { return post_exposure(open, group, assertion); });
 }
 int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion) {
-  return on(window, "MPI_Win_start", [&](Window& open) { return start_access(open, group, assertion); });
+  return on(window, "MPI_Win_start", [&](Window& open) { return start_epoch(open, group, assertion); });
 }
 int mpix_window_complete(mpix_window_t* window) {
-  return on(window, "MPI_Win_complete", [](Window& open) { return complete_access(open); });
+  return on(window, "MPI_Win_complete", [](Window& open) { return complete_epoch(open); });
 }
 int mpix_window_wait(mpix_window_t* window) {
   return on(window, "MPI_Win_wait", [](Window& open) { return wait_exposure(open); });

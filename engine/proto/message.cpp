@@ -108,7 +108,7 @@ void MessageProtocol::flush_ended_puts(std::uint64_t process) {
   Peer* const peer = sessions.peer_of(process);
   if (peer == nullptr) return;
   UnorderedTransfers const& transfers = peer->state().transfers();
-  if (transfers.pending.empty()) (void)have_ended(*peer, transfers.issued);
+  if (transfers.pending.empty()) (void)ended_or_start_flush(*peer, transfers.issued);
 }
 
 std::uint64_t MessageProtocol::last_use(std::uint64_t process) const noexcept {

@@ -122,7 +122,7 @@ bool NetworkProtocol::revoke(Peer& peer, std::uint64_t number, RemoteAddress bas
   // After the loss of the connection, too, UCX uses the key until the parts of the transfers have ended.
   bool const is_unused = peer.state().messages.broken
                              ? peer.state().transfers().are_released(found->second.newest_use)
-                             : have_ended(peer, found->second.newest_use);
+                             : ended_or_start_flush(peer, found->second.newest_use);
   if (!is_unused) return false;
   if (found->second.key != nullptr) ucp_rkey_destroy(found->second.key);
   state.revoked.erase(found);

@@ -195,7 +195,7 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
   header.sequence = sequence;
   header.after = std::min(header.after, sequence - 1);
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
-  if (operation.delayed_ack) sender_.note_flush(peer);
+  if (operation.delayed_ack) sender_.note_series_end(peer);
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
     if (operation.delayed_ack && delay_batch(peer)) header.flags |= wire::flag_ends_batch;
     write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);

@@ -137,7 +137,7 @@ void RequestSender::send_awaited_batches() {
   }
 }
 
-void RequestSender::note_flush(Peer& peer) noexcept {
+void RequestSender::note_series_end(Peer& peer) noexcept {
   MessageStream& stream = peer.state().messages;
   if (!stream.has_open_batch() && !stream.is_busy()) return;
   if (stream.batch == nullptr) stream.batch.reset(new (std::nothrow) RequestBatch);

@@ -37,7 +37,7 @@ class RequestSender {
   bool makes_batches() const noexcept { return batch_bytes_ != 0; }
 
   /// An operation follows that is sent at once: with operations in the batch or in flight it ends a series.
-  void note_flush(Peer& peer) noexcept;
+  void note_series_end(Peer& peer) noexcept;
   /// Sends the batch to the peer.
   void send_batch(Peer& peer);
   /// Sends the batches to all peers.

@@ -182,7 +182,7 @@ void end_flush(Peer& peer, Status status) {
   if (!state.awaiting_flush.empty() && !peer.state().messages.broken) request_flush(peer);
 }
 
-bool have_ended(Peer& peer, std::uint64_t number) {
+bool ended_or_start_flush(Peer& peer, std::uint64_t number) {
   if (peer.state().messages.broken) return are_released(peer, number);
   UnorderedTransfers const& state = peer.state().transfers();
   if (state.need_flush(number)) request_flush(peer);

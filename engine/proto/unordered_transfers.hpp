@@ -39,7 +39,7 @@ void end_flush(Peer& peer, Status status);
 
 /// Whether every transfer up to `number` has ended or is lost. Starts a flush if puts up to `number` need
 /// one.
-bool have_ended(Peer& peer, std::uint64_t number);
+bool ended_or_start_flush(Peer& peer, std::uint64_t number);
 
 /// Whether the buffers of every transfer up to `number` are free.
 bool are_released(Peer& peer, std::uint64_t number) noexcept;

@@ -54,9 +54,9 @@ bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) 
   std::chrono::steady_clock::time_point end;
   for (unsigned polls = 1;; ++polls) {
     if (word.seems_free()) {
-      auto const [outcome, agent_waits] = word.try_lock(holder, mode);
+      auto const [outcome, agent_has_requests] = word.try_lock(holder, mode);
       if (outcome == SharedLock::Outcome::done) return true;
-      if (agent_waits || outcome == SharedLock::Outcome::missing) return false;
+      if (agent_has_requests || outcome == SharedLock::Outcome::missing) return false;
     }
     word.want();
     cpu_relax();
@@ -77,15 +77,15 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (peer.has_lost_messages()) return Issued::ended(Status::unreachable);
   if (SharedLock* const word = this->word(peer, request.lock)) {
     Holder const holder = holder_here(state_, request.owner);
-    auto const [outcome, agent_waits] = word->try_lock(holder, request.mode);
+    auto const [outcome, agent_has_requests] = word->try_lock(holder, request.mode);
     if (outcome == SharedLock::Outcome::done) return {};
     bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
     // The agent may have granted shared locks.
     bool const open = request.mode == LockMode::shared && word->is_queued();
     bool const is_rejected = wrong || (request.attempt && !open && !may_be_orphaned(*word));
-    if (is_rejected && agent_waits) (void)report_release(peer, request.lock, request.owner, 0);
+    if (is_rejected && agent_has_requests) (void)report_release(peer, request.lock, request.owner, 0);
     if (is_rejected) return Issued::ended(wrong ? Status::bad_argument : Status::busy);
-    if (!request.attempt && !agent_waits && try_lock_spin(*word, holder, request.mode)) return {};
+    if (!request.attempt && !agent_has_requests && try_lock_spin(*word, holder, request.mode)) return {};
   }
   order_.wait_for_room(peer);
   Channel& channel = channel_of(peer);

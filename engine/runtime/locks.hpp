@@ -74,10 +74,10 @@ class MPIX_ENGINE_API EngineLocks {
   /// wait for it.
   Issued finish_release(Peer& peer, LockId lock, SharedLock& word, SharedLock::Result result, Holder holder,
                         std::uint32_t context) {
-    if (!result.agent_waits && !word.is_wanted()) [[likely]]
+    if (!result.agent_has_requests && !word.is_wanted()) [[likely]]
       return {};
-    return result.agent_waits ? release_to_agent(peer, lock, word, holder, context)
-                              : release_to_waiters(word);
+    return result.agent_has_requests ? release_to_agent(peer, lock, word, holder, context)
+                                     : release_to_waiters(word);
   }
   Holder own_holder(std::uint32_t owner) const noexcept;
 

@@ -8,17 +8,17 @@
 
 namespace mpixrma::engine {
 
-bool EngineOrder::is_complete(Peer& peer, std::uint64_t sequence) {
+bool EngineOrder::complete_or_start_flush(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
   return peer.state().messages.is_executed(std::min(sequence, peer.newest())) &&
-         have_ended(peer, peer.state().transfers().issued);
+         ended_or_start_flush(peer, peer.state().transfers().issued);
 }
 
 void EngineOrder::fence(std::span<PeerSequence const> earlier) noexcept try {
   std::vector<PeerSequence> unfinished;
   for (PeerSequence const& issued : earlier) {
     fence(*issued.peer, issued.sequence);
-    if (!is_complete(*issued.peer, issued.sequence)) unfinished.push_back(issued);
+    if (!complete_or_start_flush(*issued.peer, issued.sequence)) unfinished.push_back(issued);
   }
   if (unfinished.empty()) return;
   std::lock_guard const held(state_.peers.lock);
@@ -47,7 +47,7 @@ void EngineOrder::wait_for_multi_peer_fence(Peer const* next) {
     before = state_.multi_peer_fence.unfinished();
   }
   std::erase_if(before, [&](PeerSequence const& issued) {
-    return issued.peer == next && !is_complete(*issued.peer, issued.sequence);
+    return issued.peer == next && !complete_or_start_flush(*issued.peer, issued.sequence);
   });
   for (PeerSequence const& issued : before) complete(*issued.peer, issued.sequence);
   std::vector<Peer*> ended;

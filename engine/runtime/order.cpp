@@ -45,7 +45,7 @@ void EngineOrder::wait_for_puts_to_self() {
   waits_.until(*self, [&] {
     std::lock_guard const held(channel_of(*self).lock);
     return self->state().messages.is_executed(self->state().messages.ordered) &&
-           have_ended(*self, self->state().transfers().newest_ordered);
+           ended_or_start_flush(*self, self->state().transfers().newest_ordered);
   });
 }
 
@@ -59,7 +59,7 @@ void EngineOrder::wait_for_room(Peer& peer) {
 
 void EngineOrder::complete(Peer& peer, std::uint64_t sequence) {
   std::uint64_t const last = std::min(sequence, peer.newest());
-  if (last != 0 || sequence != 0) {
+  if (sequence != 0) {
     std::uint64_t const began = waits_.begin_trace();
     waits_.until(peer, [&] { return executed_or_request_ack(peer, last); });
     {
@@ -111,7 +111,7 @@ bool EngineOrder::test(Peer& peer, std::uint64_t sequence) {
   bool const finished =
       channel.message_protocol.streams.executed_or_request_ack(peer, std::min(sequence, peer.newest()));
   channel.progress_self_messages();
-  return finished && have_ended(peer, peer.state().transfers().issued);
+  return finished && ended_or_start_flush(peer, peer.state().transfers().issued);
 }
 
 void EngineOrder::fence(Peer& peer, std::uint64_t sequence, OpenBatch batch) noexcept {

@@ -76,7 +76,7 @@ class MPIX_ENGINE_API EngineOrder {
 
  private:
   bool is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t transfer);
-  bool is_complete(Peer& peer, std::uint64_t sequence);
+  bool complete_or_start_flush(Peer& peer, std::uint64_t sequence);
   void end_multi_peer_fence();
 
   EngineState& state_;

@@ -132,7 +132,7 @@ inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; 
 /// Waits until every unordered transfer up to `number` has ended. `held`: the lock of the peer's channel,
 /// released and reacquired meanwhile.
 inline void wait_for_transfers(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
-  channel_of(peer).progress_until(held, [&] { return have_ended(peer, number); });
+  channel_of(peer).progress_until(held, [&] { return ended_or_start_flush(peer, number); });
 }
 
 }  // namespace mpixrma::engine

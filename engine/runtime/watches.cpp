@@ -28,7 +28,7 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
   try {
     bool const finished = channel.message_protocol.streams.executed_or_request_ack(peer, operations.sequence);
     channel.progress_self_messages();
-    if (!finished || !have_ended(peer, operations.transfer)) return false;
+    if (!finished || !ended_or_start_flush(peer, operations.transfer)) return false;
     LateError const first = peer.state()
                                 .messages.errors
                                 .take(operations.context, LateErrors::unspecified_process,

@@ -62,7 +62,7 @@ class alignas(128) BasicSharedLock {
   };
   struct Result {
     Outcome outcome;
-    bool agent_waits;  ///< the agent must check its queue
+    bool agent_has_requests;  ///< the agent must check its queue
   };
 
   Result try_lock(Holder holder, LockMode mode) noexcept {
@@ -166,7 +166,7 @@ class alignas(128) BasicSharedLock {
                                        std::memory_order_relaxed))
       return {(present & exists) != 0 ? Outcome::refused : Outcome::missing, false};
     if (has_no_shares()) return {Outcome::done, false};
-    return {Outcome::refused, unlock(holder).agent_waits};
+    return {Outcome::refused, unlock(holder).agent_has_requests};
   }
 
   Result try_shared(Holder holder) noexcept {

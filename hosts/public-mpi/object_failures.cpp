@@ -16,13 +16,13 @@ int invoke_handler(int code) {
 }  // namespace
 
 int report_failure_of(MPI_Request request) {
-  if (!objects_exist()) return MPI_SUCCESS;
+  if (!objects_have_existed()) return MPI_SUCCESS;
   int const failure = take_object_failure(request);
   return failure != MPI_SUCCESS ? invoke_handler(failure) : MPI_SUCCESS;
 }
 
 int report_failures_of(CompletedRequests const& completed, int code) {
-  if (completed.count <= 0 || !objects_exist()) return code;
+  if (completed.count <= 0 || !objects_have_existed()) return code;
   bool const has_errors = code != MPI_SUCCESS;  // then MPI has set the errors of all statuses
   bool const has_statuses = completed.statuses != MPI_STATUSES_IGNORE;
   bool failed = false;

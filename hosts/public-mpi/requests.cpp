@@ -108,7 +108,7 @@ Request* take_observed(mpix_handle_t handle) {
   return request;
 }
 
-int set_free(void* object) {
+int free_callback(void* object) {
   auto& request = *static_cast<Request*>(object);
   if (request.when_freed != nullptr) (void)take_observed(word_of(request.handle));
   release(request);
@@ -137,11 +137,11 @@ int wait(int count, void** objects, double, MPI_Status*) {
 }
 
 int start_generalized(Request& request) {
-  return PMPIX_Grequest_start(&query, &set_free, &cancel, &poll, &wait, &request, &request.handle);
+  return PMPIX_Grequest_start(&query, &free_callback, &cancel, &poll, &wait, &request, &request.handle);
 }
 #else
 int start_generalized(Request& request) {
-  return PMPI_Grequest_start(&query, &set_free, &cancel, &request, &request.handle);
+  return PMPI_Grequest_start(&query, &free_callback, &cancel, &request, &request.handle);
 }
 #endif
 
@@ -164,7 +164,7 @@ int publish_completed() {
   int count = 0;
   completing.fetch_add(1, std::memory_order_relaxed);
   // Acquire: pairs with the release in complete_request(), for the fields of the request. Release: pairs
-  // with the acquire in retire_completed(), for `completing`.
+  // with the acquire in publish_all_completed(), for `completing`.
   for (Request* request = completed.exchange(nullptr, std::memory_order_acq_rel); request != nullptr;
        ++count) {
     Request* const next = request->next;
@@ -175,7 +175,7 @@ int publish_completed() {
   return count;
 }
 
-int retire_completed() {
+int publish_all_completed() {
   int count = 0;
   while (completed.load(std::memory_order_acquire) != nullptr) count += publish_completed();
   // Acquire: pairs with the release in publish_completed(), for the failures that the other thread has
@@ -286,7 +286,7 @@ void request_freed(MPI_Request handle) {
   release(*freed);
 }
 
-bool objects_exist() noexcept { return persistent_count.load(std::memory_order_relaxed) != 0; }
+bool objects_have_existed() noexcept { return persistent_count.load(std::memory_order_relaxed) != 0; }
 
 int take_object_failure(MPI_Request handle) {
   std::lock_guard const held(observed_lock);

@@ -15,7 +15,7 @@ namespace mpixrma::host {
 int publish_completed();
 /// As publish_completed(), and waits for other threads that are inside of that function: then the failures
 /// of freed requests are recorded. The caller must not hold a lock that recording a failure takes.
-int retire_completed();
+int publish_all_completed();
 
 // As in mpix_host_ops.
 mpix_host_request_t* create_request(mpix_handle_t communicator, mpix_handle_t* handle);
@@ -29,7 +29,7 @@ void start_request(mpix_host_request_t* request, mpix_handle_t communicator);
 int request_is_active(mpix_host_request_t* request);
 
 /// Whether a persistent request has ever existed.
-bool objects_exist() noexcept;
+bool objects_have_existed() noexcept;
 /// Returns the error code of a persistent request that MPI has completed, once; MPI_SUCCESS if it has not
 /// failed, and for other requests.
 int take_object_failure(MPI_Request request);

@@ -37,7 +37,7 @@ int enter(Window& window, Target& target, Requirement* requirement, bool* open) 
 }
 
 /// Meets the requirement, or queues the target until it is met. Opens or queues the target.
-int obtain_access(Window& window, Target& target, Requirement requirement) {
+int open_or_queue(Window& window, Target& target, Requirement requirement) {
   Awaited awaited = Awaited::nothing;
   int error = MPI_SUCCESS;
   if (requirement == Requirement::post && !take_post_soon(window, target)) awaited = Awaited::post;
@@ -70,7 +70,7 @@ int complete_at(Window& window, Target& target, Level level) {
 
 }  // namespace
 
-int begin_access(Window& window, int rank, Target** out) {
+int open_target(Window& window, int rank, Target** out) {
   Target* const made = find_target(window, rank);
   if (made == nullptr) return !window.processes.contains(rank) ? MPI_ERR_RANK : MPI_ERR_OTHER;
   Requirement requirement = Requirement::none;
@@ -81,7 +81,7 @@ int begin_access(Window& window, int rank, Target** out) {
     return error;
   }
   try {
-    int const error = obtain_access(window, *made, requirement);
+    int const error = open_or_queue(window, *made, requirement);
     if (error != MPI_SUCCESS) leave(window, *made);
     return error;
   } catch (...) {  // other threads wait for the target

@@ -8,7 +8,7 @@ namespace mpixrma::windows {
 
 /// Opens the target at the first operation of an epoch. If the target's post or lock has not arrived, the
 /// target is queued: operations must be enqueued. Local. Returns an error class or code.
-int begin_access(Window& window, int rank, Target** target);
+int open_target(Window& window, int rank, Target** target);
 /// Ends the access epoch: completes its operations at the targets, or only at the origin.
 int complete_opened(Window& window, Level level = Level::remote);
 

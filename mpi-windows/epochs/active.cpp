@@ -39,7 +39,7 @@ int signal_complete(Window& window, Target& target) {
 
 /// Ends the epoch at one target if its post has arrived, or if the target has ended. Returns whether the
 /// epoch has ended there.
-bool end_access(Window& window, Target& target, int* error) {
+bool end_at_target(Window& window, Target& target, int* error) {
   if (!target.in_group) return true;
   EpochAccess const access = target.access.load(std::memory_order_relaxed);
   if (access == EpochAccess::queued) {
@@ -73,8 +73,7 @@ bool is_exposure_complete(Window& window) {
 int take_loss_of_origins(Window& window) {
   std::vector<int> const& origins = window.exposure_epoch.origins;
   for (int const rank : origins) {
-    Target const* const origin = find_target(window, rank);
-    if (origin == nullptr || !origin->process_is_lost()) return MPI_SUCCESS;
+    if (!window.targets.find(rank)->process_is_lost()) return MPI_SUCCESS;
   }
   if (origins.empty() || is_exposure_complete(window)) return MPI_SUCCESS;
   Counter const& completed = window.control.counter(window.control.layout.completed());
@@ -102,6 +101,9 @@ int post_exposure(Window& window, MPI_Group group, int assertion) {
   if (group == MPI_GROUP_NULL) return MPI_ERR_GROUP;  // MPI would call the handler of MPI_COMM_WORLD
   std::vector<int> origins = window.processes.ranks_of(group);
   if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
+  for (int const origin : origins) {
+    if (find_target(window, origin) == nullptr) return MPI_ERR_OTHER;
+  }
   {
     std::lock_guard const guard(window.epoch.lock);
     if (window.exposure_epoch.is_open || window.epoch.is(Epoch::fence)) return MPI_ERR_RMA_SYNC;
@@ -111,14 +113,13 @@ int post_exposure(Window& window, MPI_Group group, int assertion) {
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
-  for (int const origin : window.exposure_epoch.origins) {
-    if (Target* const peer = find_target(window, origin))
-      signal(window, *peer, window.control.layout.posted(window.processes.rank), engine::ElementType::uint8);
-  }
+  for (int const origin : window.exposure_epoch.origins)
+    signal(window, *window.targets.find(origin), window.control.layout.posted(window.processes.rank),
+           engine::ElementType::uint8);
   return MPI_SUCCESS;
 }
 
-int start_access(Window& window, MPI_Group group, int assertion) {
+int start_epoch(Window& window, MPI_Group group, int assertion) {
   if (window.processes.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;
   if (group == MPI_GROUP_NULL) return MPI_ERR_GROUP;  // as in post_exposure()
   std::vector<int> targets = window.processes.ranks_of(group);
@@ -151,21 +152,19 @@ bool take_post_soon(Window& window, Target& target) {
 
 /// Signals the end of the epoch to each target once it has posted: a target may wait for this signal before
 /// another target posts.
-int complete_access(Window& window) {
+int complete_epoch(Window& window) {
   if (!window.epoch.is(Epoch::group)) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
   await(window, [&] {
     bool ended = true;
     for (int const rank : window.epoch.group)
-      ended = end_access(window, *window.targets.find(rank), &error) && ended;
+      ended = end_at_target(window, *window.targets.find(rank), &error) && ended;
     return ended;
   });
   return first_of(error, complete_opened(window, level_at_end(window)));
 }
 
 int wait_exposure(Window& window) {
-  // More than those of poll_briefly(), in which the completions usually arrive.
-  constexpr unsigned polls_before_losses = 512;
   if (!window.exposure_epoch.is_open) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
   unsigned polls = 0;

@@ -10,8 +10,8 @@ namespace mpixrma::windows {
 int fence(Window& window, int assertion);
 /// MPI_Win_post, MPI_Win_start, MPI_Win_complete, MPI_Win_wait and MPI_Win_test.
 int post_exposure(Window& window, MPI_Group group, int assertion);
-int start_access(Window& window, MPI_Group group, int assertion);
-int complete_access(Window& window);
+int start_epoch(Window& window, MPI_Group group, int assertion);
+int complete_epoch(Window& window);
 int wait_exposure(Window& window);
 int test_exposure(Window& window, int* flag);
 

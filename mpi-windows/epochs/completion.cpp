@@ -53,12 +53,11 @@ int complete_parts(Window& window, Target& target) {
 
 }  // namespace
 
-int complete_locally(Window& window, Target& target) {
+void complete_locally(Window& window, Target& target) {
   for_each_part(target, [&window](Target& part) {
     if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
       window.engine.order.complete_local(*part.memory_owner, sequence);
   });
-  return MPI_SUCCESS;
 }
 
 int complete_all(Window& window) {

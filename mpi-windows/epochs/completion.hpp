@@ -35,7 +35,7 @@ int complete_all(Window& window);
 /// MPI_SUCCESS.
 int take_failure(Window& window, Target& target);
 /// Waits until the buffers of all operations issued to `target` may be reused.
-int complete_locally(Window& window, Target& target);
+void complete_locally(Window& window, Target& target);
 /// Removes all late errors of the window and returns the first one, or MPI_SUCCESS.
 int take_failures(Window& window);
 /// Called after a synchronisation, when all operations and signals of the window are executed, even those

@@ -106,8 +106,10 @@ int flush_slow_path(Window& window, int rank, Level level, char const* call) {
   int error = find_locked_target(window, rank, &used);
   if (error == MPI_SUCCESS && used != nullptr) {
     error = wait_for_queue(window, *used);
-    error = first_of(
-        error, level == Level::local ? complete_locally(window, *used) : complete_target(window, *used));
+    if (level == Level::local)
+      complete_locally(window, *used);
+    else
+      error = first_of(error, complete_target(window, *used));
     error = first_of(error, loss_of(window, *used));
   }
   return report(window, error, call, rank);

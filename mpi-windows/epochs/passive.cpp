@@ -94,7 +94,7 @@ int lock_all(Window& window, int assertion) {
     Target* const target = all || rank == window.processes.rank ? find_target(window, rank) : nullptr;
     if (target == nullptr || (rank != window.processes.rank && target->view.local == nullptr)) continue;
     Target* opened = nullptr;
-    error = begin_access(window, rank, &opened);
+    error = open_target(window, rank, &opened);
     if (error == MPI_SUCCESS) error = wait_for_queue(window, *opened);
   }
   if (error != MPI_SUCCESS) (void)unlock_all(window);

@@ -33,13 +33,18 @@ void send_signal(Window& window, Target& target, engine::RmaOp const& raise) {
   window.engine.peers.lose_messages(*target.process);
 }
 
+/// Adds to a mapped counter. Release: pairs with the acquires of the waiting processes. Acquire: these also
+/// see what this process has seen of earlier signals.
+template <typename Value>
+void add(std::atomic<Value>& counter, Value step) noexcept {
+  counter.fetch_add(step, std::memory_order_acq_rel);
+}
+
 /// Raises a counter of arrivals and sets its failure mark.
 void signal_failure(Window& window, Target& target, std::size_t offset) {
   static constexpr std::uint64_t step = failure_mark + 1;
   if (target.control != nullptr) {
-    // Release: pairs with the acquires of the waiting processes. Acquire: those see what this process has
-    // seen of earlier signals.
-    reinterpret_cast<Counter*>(target.control + offset)->fetch_add(step, std::memory_order_acq_rel);
+    add(*reinterpret_cast<Counter*>(target.control + offset), step);
     return;
   }
   engine::RmaOp raise =
@@ -52,8 +57,6 @@ void signal_failure(Window& window, Target& target, std::size_t offset) {
 /// Waits until the predecessor has raised the counter of arrivals, or none of its signals arrives any more.
 /// Returns whether the counter is raised.
 bool await_arrival(Window& window, Counter const& arrivals, std::uint64_t predecessor) {
-  // More than those of poll_briefly(), in which the signals usually arrive.
-  constexpr unsigned polls_before_losses = 512;
   // Acquire: pairs with the releases of signal().
   auto const has_arrived = [&] {
     return arrivals.load(std::memory_order_acquire) >= window.control.barriers;
@@ -105,12 +108,10 @@ int disseminate(Window& window, Raise raise, Examine examine) {
 void signal(Window& window, Target& target, std::size_t offset, engine::ElementType type) {
   if (target.control != nullptr) {
     std::byte* const counter = target.control + offset;
-    // Release: pairs with the acquires of the waiting processes. Acquire: those see what this process has
-    // seen of earlier signals.
     if (type == engine::ElementType::uint8)
-      reinterpret_cast<PostCounter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
+      add(*reinterpret_cast<PostCounter*>(counter), std::uint8_t{1});
     else
-      reinterpret_cast<Counter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
+      add(*reinterpret_cast<Counter*>(counter), std::uint64_t{1});
     return;
   }
   send_signal(window, target, counter_update(window, target, offset, engine::ReduceOp::increment, type));

@@ -22,6 +22,10 @@ bool poll_briefly(Window& window, Predicate done) {
   return false;
 }
 
+/// Polls between two searches for lost processes: more than those of poll_briefly(), in which signals usually
+/// arrive.
+inline constexpr unsigned polls_before_losses = 512;
+
 /// Waits until other processes have raised a local counter.
 template <typename Predicate>
 void await(Window& window, Predicate done) {

@@ -60,10 +60,10 @@ class Side {
 };
 
 /// Finds the target of an operation, opening the target if necessary. Returns an error class or code.
-inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
+inline int find_and_open(Window& window, int rank, MPI_Request const* request, Target** target) {
   if (request != nullptr && !window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
   *target = window.targets.find_open(rank);
-  int const error = *target != nullptr ? MPI_SUCCESS : begin_access(window, rank, target);
+  int const error = *target != nullptr ? MPI_SUCCESS : open_target(window, rank, target);
   if (error == MPI_SUCCESS) window.note_use(**target);
   return error;
 }

@@ -23,7 +23,8 @@ __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* f
 int transfer_checked(Window& window, OpKind direction, Buffer const& origin, Place const& place,
                      MPI_Request* request, int notification) {
   Target* target = nullptr;
-  if (int const error = access(window, place.rank, request, &target); error != MPI_SUCCESS) return error;
+  if (int const error = find_and_open(window, place.rank, request, &target); error != MPI_SUCCESS)
+    return error;
   Side local;
   Side remote;
   if (int const error = local.describe(origin.type, origin.count); error != MPI_SUCCESS) return error;

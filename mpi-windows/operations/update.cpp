@@ -239,7 +239,7 @@ int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* si
 
 int update_checked(Window& window, UpdateCall const& call, MPI_Request* request) {
   Target* target = nullptr;
-  if (int const error = access(window, call.target->rank, request, &target); error != MPI_SUCCESS)
+  if (int const error = find_and_open(window, call.target->rank, request, &target); error != MPI_SUCCESS)
     return error;
   Side remote;
   Side origin;
@@ -304,11 +304,11 @@ __attribute__((noinline)) int accumulate_general_path(void const* origin, MPI_Co
   return class_of_exception();
 }
 
-__attribute__((noinline)) int accumulate_beyond_fast_path(void const* origin, MPI_Count origin_count,
-                                                          MPI_Datatype origin_type, int rank, MPI_Aint disp,
-                                                          MPI_Count count, MPI_Datatype type,
-                                                          ReduceOp operation,
-                                                          mpix_window_t* window) noexcept {
+__attribute__((noinline)) int accumulate_traced_or_general(void const* origin, MPI_Count origin_count,
+                                                           MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                           MPI_Count count, MPI_Datatype type,
+                                                           ReduceOp operation,
+                                                           mpix_window_t* window) noexcept {
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
   auto const attempt = [&] {
@@ -321,9 +321,9 @@ __attribute__((noinline)) int accumulate_beyond_fast_path(void const* origin, MP
 }
 
 /// Fetches and updates one element while a trace is written, or by the general path.
-inline int fetch_slowly(char const* name, ReduceOp operation, void const* operand, void const* operand2,
-                        void* result, MPI_Datatype type, int rank, MPI_Aint disp,
-                        mpix_window_t* window) noexcept {
+inline int fetch_traced_or_general(char const* name, ReduceOp operation, void const* operand,
+                                   void const* operand2, void* result, MPI_Datatype type, int rank,
+                                   MPI_Aint disp, mpix_window_t* window) noexcept {
   auto& state = *static_cast<Window*>(window);
   auto const attempt = [&] {
     return try_fetch<Lookup::traced>(state, operation, operand, operand2, result, rank, disp, type);
@@ -341,15 +341,15 @@ inline int fetch_slowly(char const* name, ReduceOp operation, void const* operan
 
 __attribute__((noinline)) int fetch_slow_path(void const* origin, void* result, MPI_Datatype type, int rank,
                                               MPI_Aint disp, MPI_Op op, mpix_window_t* window) noexcept {
-  return fetch_slowly("MPI_Fetch_and_op", operation_of(op), origin, nullptr, result, type, rank, disp,
-                      window);
+  return fetch_traced_or_general("MPI_Fetch_and_op", operation_of(op), origin, nullptr, result, type, rank,
+                                 disp, window);
 }
 
 __attribute__((noinline)) int swap_slow_path(void const* origin, void const* compare, void* result,
                                              MPI_Datatype type, int rank, MPI_Aint disp,
                                              mpix_window_t* window) noexcept {
-  return fetch_slowly("MPI_Compare_and_swap", ReduceOp::compare_swap_eq, compare, origin, result, type, rank,
-                      disp, window);
+  return fetch_traced_or_general("MPI_Compare_and_swap", ReduceOp::compare_swap_eq, compare, origin, result,
+                                 type, rank, disp, window);
 }
 
 }  // namespace
@@ -365,8 +365,8 @@ int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datat
   if (origin_type == type && origin_count == count &&
       try_accumulate(*static_cast<Window*>(window), operation, origin, rank, disp, count, type)) [[likely]]
     return MPI_SUCCESS;
-  return accumulate_beyond_fast_path(origin, origin_count, origin_type, rank, disp, count, type, operation,
-                                     window);
+  return accumulate_traced_or_general(origin, origin_count, origin_type, rank, disp, count, type, operation,
+                                      window);
 }
 
 int mpix_window_update(mpix_window_t* window, const struct mpix_window_buffer* origin,

@@ -39,7 +39,7 @@ class TargetTable {
     return page == nullptr ? nullptr : page->targets[place % page_size].load(std::memory_order_acquire);
   }
 
-  /// Returns the target for `rank` if an operation may access it at once; else nullptr, and begin_access()
+  /// Returns the target for `rank` if an operation may access it at once; else nullptr, and open_target()
   /// must be called.
   Target* find_open(int rank) const noexcept {
     Target* const known = find(rank);

@@ -81,7 +81,8 @@ std::optional<std::int64_t> number_in(std::string const& file, std::string const
   return std::nullopt;
 }
 
-/// Returns the user of a process (pidfd); nothing if it has ended or is in another PID namespace.
+/// Returns the user of a process (pidfd); nothing if it cannot be found out: the process has ended, is in
+/// another PID namespace, or /proc hides it.
 std::optional<uid_t> user_of(FileDescriptor const& process) {
   auto const pid = number_in("/proc/self/fdinfo/" + std::to_string(process.get()), "Pid:");
   if (!pid || *pid <= 0) return std::nullopt;
@@ -101,7 +102,7 @@ class Mappers {
   }
 
   /// Returns false once the memory of the evicted window is free: no client maps it or has a key of it.
-  bool look() {
+  bool refresh() {
     descriptors_.clear();
     Json const answer =
         client_.exchange({{"op", "processes"}, {"window", window_}}, {}, nullptr, &descriptors_);
@@ -120,11 +121,14 @@ class Mappers {
     std::optional<Error> failure;
     for (std::size_t i = 0; i < descriptors_.size(); ++i) {
       auto const pid = field<std::uint64_t>(processes_[i], "pid");
-      auto const [found, is_new] = latest_ends_.try_emplace(pid, Clock::now() + grace);
+      auto const [found, is_new] = kill_at_.try_emplace(pid, Clock::now() + grace);
       if (!is_new && Clock::now() < found->second) continue;
-      if (auto const user = user_of(descriptors_[i]); user && *user != owner_) {
+      auto const user = user_of(descriptors_[i]);
+      if (!user && send_signal(descriptors_[i], 0) != 0 && errno == ESRCH) continue;
+      if (!user || *user != owner_) {
         failure.emplace(ErrorCode::denied, "process " + describe(processes_[i]) +
-                                               " is not one of the grant's owner, and is not ended");
+                                               (user ? " is not one of the grant's owner, and is not ended"
+                                                     : " has an unknown user, and is not ended"));
         continue;
       }
       if (send_signal(descriptors_[i], is_new ? SIGTERM : SIGKILL) == 0 || errno == ESRCH) continue;
@@ -155,7 +159,7 @@ class Mappers {
   uid_t owner_;
   Json processes_ = Json::array();
   std::vector<FileDescriptor> descriptors_;
-  std::map<std::uint64_t, Clock::time_point> latest_ends_;  ///< time of SIGKILL by pid
+  std::map<std::uint64_t, Clock::time_point> kill_at_;  ///< time of SIGKILL by pid
 };
 
 /// Prints a line for processes that were not named before.
@@ -186,7 +190,7 @@ void wait_for_mappers(PartsAnswer::Part const& part, bool ends, std::chrono::sec
   constexpr std::chrono::milliseconds pause{100};
   while (auto mappers = mappers_of(part)) {
     try {
-      for (; mappers->look(); std::this_thread::sleep_for(pause)) {
+      for (; mappers->refresh(); std::this_thread::sleep_for(pause)) {
         print(mappers->processes(), printed);
         if (ends) mappers->end(grace);
       }
@@ -204,7 +208,7 @@ void print_dry_run(PartsAnswer const& evicted, Arguments const& arguments) {
   for (PartsAnswer::Part const& part : evicted.parts) {
     auto mappers = mappers_of(part);
     if (!mappers) continue;
-    (void)mappers->look();
+    (void)mappers->refresh();
     for (Json const& each : mappers->processes()) {
       processes.push_back(each);
       names += (names.empty() ? "" : ", ") + Mappers::describe(each);

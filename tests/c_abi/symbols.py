@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks what a shared library exports.
 
-symbols.py LIBRARY LIST: fails, with one line for each difference, unless the symbols that LIBRARY exports are those that
-LIST names, one a line. Names of C++ are written without parameters; a virtual table or a type counts as its class. A
+symbols.py LIBRARY LIST [PROFILING-HEADER]: fails, with one line for each difference, unless the symbols that LIBRARY
+exports are those that LIST names, one a line, and each call MPIX_NAME has a second name PMPIX_NAME, which the header
+declares. Names of C++ are written without parameters; a virtual table or a type counts as its class. A
 line that ends in * permits every name that begins so. Text behind # is a comment. Symbols of namespace std that every
 process has once are the compiler's affair. All others have the library's version.
 """
@@ -39,9 +40,21 @@ def differences(found, names, prefixes):
             yield f"{name} is exported, and is not documented"
 
 
+def without_second_name(found, header):
+    declared = set(re.findall(r"^MPIX_RMA_PROFILED_\((\w+)\)", header, re.MULTILINE))
+    for name in sorted(name for name in found if name.startswith("MPIX_")):
+        if f"P{name}" not in found:
+            yield f"{name} has no second name: MPIX_PROFILED is missing in its source"
+        if name not in declared:
+            yield f"{name} is not in the header for tools"
+
+
 def main():
-    library, path = sys.argv[1:]
-    offences = list(differences(exported(library), *documented(pathlib.Path(path).read_text(encoding="utf-8"))))
+    library, path, *header = sys.argv[1:]
+    found = exported(library)
+    offences = list(differences(found, *documented(pathlib.Path(path).read_text(encoding="utf-8"))))
+    for path_of_header in header:
+        offences += without_second_name(found, pathlib.Path(path_of_header).read_text(encoding="utf-8"))
     for offence in offences:
         print(f"{library}: {offence}: see {path}", file=sys.stderr)
     return 1 if offences else 0

@@ -180,7 +180,7 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 5> {
       result = lock.unlock(holder);
       RL_ASSERT(result.outcome == Lock::Outcome::done);
     }
-    if (result.agent_waits) ++reports;
+    if (result.agent_has_requests) ++reports;
   }
   void thread(unsigned index) {
     if (index < 4) return take(index, index >= 2 ? LockMode::shared : LockMode::exclusive);

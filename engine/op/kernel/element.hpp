@@ -106,8 +106,13 @@ constexpr bool defined(ReduceOp operation, ElementType type) noexcept {
     case ReduceOp::mask_swap: return kind == Class::integer || kind == Class::bytes || kind == Class::logical;
     case ReduceOp::compare_swap_eq:
     case ReduceOp::compare_swap_ne: return kind != Class::pair;
-    default: return kind == Class::integer || kind == Class::real;  // the other relations
+    case ReduceOp::compare_swap_lt:
+    case ReduceOp::compare_swap_le:
+    case ReduceOp::compare_swap_ge:
+    case ReduceOp::compare_swap_gt: return kind == Class::integer || kind == Class::real;
+    case ReduceOp::count_: break;
   }
+  return false;
 }
 
 template <typename T>

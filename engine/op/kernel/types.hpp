@@ -70,6 +70,7 @@ enum class Fetch : bool { no, yes };
 
 /// Returns the number of operands that the operation takes from the origin: 0, 1 or 2.
 constexpr unsigned operand_count(ReduceOp operation) noexcept {
+  static_assert(ReduceOp::count_ == ReduceOp{22}, "the operations from mask_swap on have two operands");
   if (operation == ReduceOp::no_op || operation == ReduceOp::increment) return 0;
   return operation >= ReduceOp::mask_swap ? 2 : 1;
 }
