@@ -9,7 +9,7 @@
 #include "nam/server/options.hpp"
 #include "nam/server/request.hpp"
 #include "nam/server/server_state.hpp"
-#include "nam/server/spawner_link.hpp"
+#include "nam/server/main_process_link.hpp"
 
 namespace mpixrma::nam {
 

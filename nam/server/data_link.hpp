@@ -18,7 +18,7 @@
 #include "nam/server/grant_file.hpp"
 #include "nam/server/retry.hpp"
 #include "nam/server/session_queue.hpp"
-#include "nam/server/spawner_link.hpp"
+#include "nam/server/main_process_link.hpp"
 
 namespace mpixrma::nam {
 

@@ -18,7 +18,7 @@
 #include "nam/process/start_directory.hpp"
 #include "nam/server/control_server.hpp"
 #include "nam/server/exit_codes.hpp"
-#include "nam/server/spawner.hpp"
+#include "nam/server/main_process.hpp"
 
 namespace mpixrma::nam {
 

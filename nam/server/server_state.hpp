@@ -17,7 +17,7 @@
 #include "nam/server/refusals.hpp"
 #include "nam/server/request_audit.hpp"
 #include "nam/server/server_keys.hpp"
-#include "nam/server/spawner_link.hpp"
+#include "nam/server/main_process_link.hpp"
 #include "nam/server/user_secrets.hpp"
 
 namespace mpixrma::nam {

@@ -15,7 +15,7 @@
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
-#include "nam/server/spawner_link.hpp"
+#include "nam/server/main_process_link.hpp"
 #include "tests/nam/attacks/attack.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/attacks/users.hpp"

@@ -1,4 +1,4 @@
-#include "nam/server/spawner.hpp"
+#include "nam/server/main_process.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "nam/protocol/socket.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/service_manager.hpp"
-#include "nam/server/spawner_link.hpp"
+#include "nam/server/main_process_link.hpp"
 
 extern char** environ;
 

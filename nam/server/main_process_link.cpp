@@ -1,4 +1,4 @@
-#include "nam/server/spawner_link.hpp"
+#include "nam/server/main_process_link.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
