@@ -17,7 +17,7 @@
 struct query {
     struct query *next;
     uint64_t process;
-    osc_mpix_pmix_name_t name; /* this and the key are PMIx's until it answers: it copies neither */
+    osc_mpix_pmix_name_t name; /* PMIx reads name and key until it answers */
     char *key;
     bool is_answered;
     uint8_t *bytes; /* NULL: the process has published no address */
@@ -78,7 +78,7 @@ static int publish(void *context, const void *address, size_t length)
 {
     int ret;
     /* Open MPI has already committed its own data when components of this framework start. It synchronises
-     * all processes again at the end of MPI_Init, by when this data is committed too. */
+     * all processes again at the end of MPI_Init, after this data has been committed. */
     OPAL_MODEX_SEND(ret, OSC_MPIX_MODEX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address,
                     length);
     if (OPAL_SUCCESS == ret) {

@@ -32,7 +32,8 @@ typedef struct osc_mpix_request_t {
     bool reported;         /* the failure was reported to the application */
     atomic_int references; /* one of the engine until completion, one of the user until free */
     void (*on_persistent_freed)(mpix_handle_t); /* hook of libmpix_rma */
-    void (*on_freed_early)(uint64_t); /* others: called if freed before completion; or NULL */
+    /* Of a request that is not persistent: called if it is freed before completion; or NULL. */
+    void (*on_freed_early)(uint64_t);
     uint64_t freed_argument;
     ompi_communicator_t *communicator; /* its error handler gets errors, even after the user has freed it */
 } osc_mpix_request_t;

@@ -34,30 +34,26 @@ long number_in(fs::path const& file, long otherwise) {
   return stream >> number ? number : otherwise;
 }
 
-/// A sibling process: it has the same user, and neither process is an ancestor of the other, as between two
-/// ranks.
-class Sibling {
- public:
-  /// Runs `look` in a process beside the sibling. Returns its result: 0 or an error number.
-  template <typename Look>
-  static int try_from_beside(Look look) {
-    pid_t const target = ::fork();
-    if (target == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::pause();
-      ::_exit(0);
-    }
-    pid_t const other = target > 0 ? ::fork() : -1;
-    if (other == 0) ::_exit(look(target) & 0x7f);
-    int status = EAGAIN << 8;
-    if (other > 0) ::waitpid(other, &status, 0);
-    if (target > 0) {
-      ::kill(target, SIGKILL);
-      ::waitpid(target, nullptr, 0);
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+/// Runs `action(pid)` in a process that has a sibling process `pid`: of the same user, and neither an ancestor
+/// of the other, as between two ranks. Returns its result: 0 or an error number.
+template <typename Action>
+int run_beside_sibling(Action action) {
+  pid_t const sibling = ::fork();
+  if (sibling == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::pause();
+    ::_exit(0);
   }
-};
+  pid_t const other = sibling > 0 ? ::fork() : -1;
+  if (other == 0) ::_exit(action(sibling) & 0x7f);
+  int status = EAGAIN << 8;
+  if (other > 0) ::waitpid(other, &status, 0);
+  if (sibling > 0) {
+    ::kill(sibling, SIGKILL);
+    ::waitpid(sibling, nullptr, 0);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
 
 std::string error_text(int error) { return std::strerror(error); }
 
@@ -73,7 +69,7 @@ Finding shared_files() {
     finding.remedy = "permit memfd_create in the seccomp profile";
     return finding;
   }
-  int const error = Sibling::try_from_beside([](pid_t target) {
+  int const error = run_beside_sibling([](pid_t target) {
     std::string path = "/proc/";
     path.append(std::to_string(target)).append("/fd/").append(std::to_string(file));
     int const opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -93,7 +89,7 @@ Finding shared_files() {
 Finding cross_memory() {
   Finding finding{"cross-memory copies (process_vm_readv)", Verdict::yes, "", ""};
   static long word = 42;
-  int const error = Sibling::try_from_beside([](pid_t target) {
+  int const error = run_beside_sibling([](pid_t target) {
     long copied = 0;
     iovec const local{&copied, sizeof copied};
     iovec const remote{&word, sizeof word};
@@ -130,7 +126,7 @@ Finding network_devices() {
 
 Finding shared_memory_size() {
   Finding finding{"/dev/shm", Verdict::no, "",
-                  "mount a tmpfs on /dev/shm; without, UCX uses the network on a host"};
+                  "mount a tmpfs on /dev/shm; without it UCX uses the network between processes of one host, too"};
   struct statvfs file_system {};
   if (::statvfs("/dev/shm", &file_system) != 0) {
     finding.reason = error_text(errno);

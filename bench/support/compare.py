@@ -29,7 +29,7 @@ class Suite:
     two_hosts: bool = False
     storage: str = ""  # of a memory server that serves the windows; empty: no server
 
-    def lines(self, memory):
+    def memory_in_lines(self, memory):
         """The name of the memory in the lines of the suite, from the name that the program prints; None for lines that
         need no server in a suite that has one."""
         if not self.storage:
@@ -72,12 +72,12 @@ class Build:
     def check_libraries(self, command, suite):
         """Ends the comparison unless every library and the component come from this build."""
         # Into a file for each process: lines of several processes on one stream run into each other.
-        with tempfile.TemporaryDirectory() as told:
-            done = self.start(command, suite, "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={told}/of",
+        with tempfile.TemporaryDirectory() as log_directory:
+            done = self.start(command, suite, "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={log_directory}/of",
                               "BENCH_ONLY=none of the lines")
             if done.returncode == SKIPPED and suite.two_hosts:
                 return
-            files = "".join(path.read_text(errors="replace") for path in pathlib.Path(told).iterdir())
+            files = "".join(path.read_text(errors="replace") for path in pathlib.Path(log_directory).iterdir())
         loaded = {os.path.realpath(path) for path in LIBRARIES.findall(files)}
         foreign = [path for path in loaded if not path.startswith(f"{self.library_directory}/")]
         if foreign or not any("mca_osc_mpix" in path for path in loaded):
@@ -95,7 +95,7 @@ class Build:
         for row in csv.reader(done.stdout.splitlines()):
             if len(row) == 7 and row[2] != "memcpy":
                 family, _, operation, memory, segments, size, value = row
-                memory = suite.lines(memory)
+                memory = suite.memory_in_lines(memory)
                 if memory is not None:
                     key = (2 if suite.two_hosts else 1, family, operation, memory, int(segments), int(size))
                     values.setdefault(key, []).append(float(value))
@@ -229,7 +229,7 @@ def compare(options, command, all_suites=None, targets=()):
             print(f"  {suite.program}: not in {' and '.join(missing)}/bench, not compared", file=sys.stderr)
             suites.remove(suite)
     for build in builds:
-        for suite in {suite.program: suite for suite in reversed(suites)}.values():
+        for suite in {suite.program: suite for suite in reversed(suites)}.values():  # each program once
             build.check_libraries(command, suite)
     comparison = Comparison(builds, command, suites)
     seconds = 60 * options.minutes

@@ -57,7 +57,7 @@ def on_two_hosts(options, arguments):
     return [str(TESTS / "on_two_hosts.sh"), binaries(options.build_dir), "2", "1", *arguments]
 
 
-def tell_encryption(samples):
+def print_encryption(samples):
     """The price of encryption: each operation of a client on another host with and without."""
     lines = []
     for (family, operation, memory, segments, size), by in sorted(samples.items()):

@@ -17,13 +17,13 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A thread that does nothing but fault has one fault per 1 to 20 us. Filling page tables pays off from one
+// Page faults of a thread, one after the other, take 1 to 20 us each. Filling page tables pays off from one
 // fault per 64 us on.
 constexpr microseconds max_fault_interval{64};
-// The first sleep, which grows while faults are few, and the first turn of filling, which grows while they
-// are many.
+// The first sleep, which grows while faults are few, and the first time slice of filling, which grows while
+// they are many.
 constexpr milliseconds initial_interval{1};
-constexpr milliseconds longest_turn{16};
+constexpr milliseconds longest_slice{16};
 constexpr milliseconds longest_sleep{256};
 
 std::uint64_t minor_faults(int whose) noexcept {
@@ -101,7 +101,7 @@ bool PageFiller::is_anything_left() const noexcept {
 
 void PageFiller::run() {
   Clock::duration sleep = initial_interval;
-  Clock::duration turn = initial_interval;
+  Clock::duration slice = initial_interval;
   std::unique_lock held(lock_);
   std::uint64_t seen = faults_of_others();
   auto since = Clock::now();
@@ -119,12 +119,12 @@ void PageFiller::run() {
     bool const many = more * max_fault_interval >= now - since;
     seen = faults;
     since = now;
-    if (many && fill_until(now + turn, held)) {
-      sleep = Clock::duration::zero();  // the faults during this turn decide about the next one
-      turn = std::min<Clock::duration>(2 * turn, longest_turn);
+    if (many && fill_until(now + slice, held)) {
+      sleep = Clock::duration::zero();  // the faults during this slice decide about the next one
+      slice = std::min<Clock::duration>(2 * slice, longest_slice);
     } else {
       sleep = std::clamp<Clock::duration>(2 * sleep, initial_interval, longest_sleep);
-      turn = initial_interval;
+      slice = initial_interval;
     }
   }
 }
@@ -133,7 +133,7 @@ void PageFiller::run() {
 bool PageFiller::fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held) {
   bool filled = false;
   for (std::size_t left = regions_.size(); left != 0 && !regions_.empty(); --left) {
-    // The next turn begins with the next region; this region continues later, where this turn ends.
+    // The next slice begins with the next region; this region continues later, where this slice ends.
     regions_.splice(regions_.end(), regions_, regions_.begin());
     for (std::size_t chunk = 0; !regions_.empty() && chunk < regions_.back().chunks(); ++chunk) {
       auto const step = regions_.back().step();

@@ -40,7 +40,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
     operation.completes_when_executed = operation.excluded_from_batch = true;
     if (!operation.expects_data()) header.flags |= wire::flag_separate_reply;
     // To avoid deadlock, a holder of stripes of one process waits only for stripes of processes with a higher
-    // identity.
+    // number.
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
   }
   if (has(op_flags, OpFlags::target_registered)) header.flags |= wire::flag_registered;

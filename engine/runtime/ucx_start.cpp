@@ -86,8 +86,7 @@ bool EngineState::may_defer_ucx() const {
          !DeviceMemory::are_devices_present();
 }
 
-/// Prepares the publication of the address service's address, where other processes ask for the addresses of
-/// the workers.
+/// Publishes only the address of the service from which peers request the addresses of the workers.
 Status EngineState::defer_ucx() {
   ServiceAddress const where = address_service.address();
   auto const* const begin = reinterpret_cast<std::byte const*>(&where);

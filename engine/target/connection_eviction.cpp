@@ -50,7 +50,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
                                            Connections::Connection& connection) {
   switch (disconnect.kind) {
     case wire::Disconnect::request:
-      // Both sides have sent a request: the one with the lower identity is answered.
+      // Both sides have sent a request: the one of the process with the lower number is answered.
       if (connection.disconnecting && process_ < disconnect.process) break;
       connections_.note_disconnect_answered(connection);
       if (!disconnect.idle || !is_idle(disconnect.process, connection)) {

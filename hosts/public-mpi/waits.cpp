@@ -33,16 +33,16 @@ mpix_engine_t* engine_to_drive() noexcept {
 template <typename Test>
 int wait_for(mpix_engine_t* engine, Test test) {
   // While messages arrive, MPI's own progress, which makes system calls, runs only once in several polls.
-  constexpr int busy_looks = 4;
+  constexpr int busy_polls = 4;
   bool const shares_cores = mpixrma::host::shares_cores();
-  int looks = 1;
+  int polls = 1;
   for (;;) {
     int done = 0;
     int const code = test(&done);
     if (code != MPI_SUCCESS || done != 0) return code;
     int events = 0;
-    for (int i = 0; i < looks; ++i) events += mpix_engine_progress(engine);
-    looks = events != 0 ? busy_looks : std::max(looks / 2, 1);
+    for (int i = 0; i < polls; ++i) events += mpix_engine_progress(engine);
+    polls = events != 0 ? busy_polls : std::max(polls / 2, 1);
     if (events == 0 && shares_cores) ::sched_yield();
   }
 }
@@ -158,7 +158,7 @@ int test_some(decltype(&MPI_Testsome) pass_on, int count, MPI_Request* requests,
 
 // Defines both names of MPI's `call`, with these parameters, by `function`. Each forwards to the next
 // definition of its own name: a tool behind the library may define the MPI_ name and call the PMPI_ name.
-#define MPIX_HOST_SEES_BOTH(call, function, parameters, ...)       \
+#define MPIX_HOST_DEFINE_BOTH(call, function, parameters, ...)       \
   MPIX_HOST_INTERCEPT int MPI_##call parameters {                  \
     static auto* const pass_on = next(&MPI_##call, "MPI_" #call);  \
     return function(pass_on, __VA_ARGS__);                         \
@@ -170,31 +170,31 @@ int test_some(decltype(&MPI_Testsome) pass_on, int count, MPI_Request* requests,
 
 extern "C" {
 
-MPIX_HOST_SEES_BOTH(Barrier, barrier, (MPI_Comm comm), comm)
-MPIX_HOST_SEES_BOTH(Recv, receive,
+MPIX_HOST_DEFINE_BOTH(Barrier, barrier, (MPI_Comm comm), comm)
+MPIX_HOST_DEFINE_BOTH(Recv, receive,
                     (void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                      MPI_Status* status),
                     buffer, count, type, source, tag, comm, status)
-MPIX_HOST_SEES_BOTH(Probe, probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), source, tag, comm,
+MPIX_HOST_DEFINE_BOTH(Probe, probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), source, tag, comm,
                     status)
-MPIX_HOST_SEES_BOTH(Mprobe, matched_probe,
+MPIX_HOST_DEFINE_BOTH(Mprobe, matched_probe,
                     (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), source,
                     tag, comm, message, status)
-MPIX_HOST_SEES_BOTH(Wait, wait, (MPI_Request * request, MPI_Status* status), request, status)
-MPIX_HOST_SEES_BOTH(Waitall, wait_all, (int count, MPI_Request requests[], MPI_Status statuses[]), count,
+MPIX_HOST_DEFINE_BOTH(Wait, wait, (MPI_Request * request, MPI_Status* status), request, status)
+MPIX_HOST_DEFINE_BOTH(Waitall, wait_all, (int count, MPI_Request requests[], MPI_Status statuses[]), count,
                     requests, statuses)
-MPIX_HOST_SEES_BOTH(Waitany, wait_any, (int count, MPI_Request requests[], int* index, MPI_Status* status),
+MPIX_HOST_DEFINE_BOTH(Waitany, wait_any, (int count, MPI_Request requests[], int* index, MPI_Status* status),
                     count, requests, index, status)
-MPIX_HOST_SEES_BOTH(Waitsome, wait_some,
+MPIX_HOST_DEFINE_BOTH(Waitsome, wait_some,
                     (int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]),
                     count, requests, completed, indices, statuses)
-MPIX_HOST_SEES_BOTH(Test, test, (MPI_Request * request, int* done, MPI_Status* status), request, done, status)
-MPIX_HOST_SEES_BOTH(Testall, test_all, (int count, MPI_Request requests[], int* done, MPI_Status statuses[]),
+MPIX_HOST_DEFINE_BOTH(Test, test, (MPI_Request * request, int* done, MPI_Status* status), request, done, status)
+MPIX_HOST_DEFINE_BOTH(Testall, test_all, (int count, MPI_Request requests[], int* done, MPI_Status statuses[]),
                     count, requests, done, statuses)
-MPIX_HOST_SEES_BOTH(Testany, test_any,
+MPIX_HOST_DEFINE_BOTH(Testany, test_any,
                     (int count, MPI_Request requests[], int* index, int* done, MPI_Status* status), count,
                     requests, index, done, status)
-MPIX_HOST_SEES_BOTH(Testsome, test_some,
+MPIX_HOST_DEFINE_BOTH(Testsome, test_some,
                     (int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]),
                     count, requests, completed, indices, statuses)
 }

@@ -15,7 +15,7 @@ using engine::LayoutCursor;
 using engine::LayoutRun;
 using engine::OwnedLayout;
 
-/// About this number of runs at the target, counted after the split, are collected at a time.
+/// An operation is issued in portions of about this number of runs at the target, counted after the split.
 constexpr std::size_t max_runs = 1u << 16;
 
 /// A part of one side of an operation: contiguous runs in the order of the data.
@@ -260,7 +260,7 @@ int issue_without_peer(Window& window, Target& target, engine::RmaOp const& oper
       outcome.add([&](engine::Completion* completion) {
         return issue_part(window, *region.parts[i], operation, splitter.runs_of(i), completion);
       });
-      // Marked after the part: a thread that sees the mark of `target` finds the part's mark, too.
+      // After the part: a thread that sees the position of `target` finds that of the part, too.
       if (region.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }

@@ -119,7 +119,7 @@ Json DataProcess::describe(SessionId id, ServedWindow& served) {
   answer["read"] = permits(session, window, WindowRights::read);
   answer["write"] = permits(session, window, WindowRights::write);
   answer["storage"] = to_string(memory_.kind);
-  // Noted even before the session maps the memory: it may do so later.
+  // The session may map the memory later.
   if (session.is_owner && session.is_local) served.used_by.insert(id);
   served.left_by.erase(id);
   answer["slot"] = served.slot;
@@ -240,7 +240,6 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   }
 }
 
-/// Makes a window of the session persistent.
 Json DataProcess::make_persistent(SessionId id, Json const& request) {
   ServedWindow& served = window_for(id, request, WindowRights::write);
   if (served.session != id)
@@ -274,7 +273,7 @@ void DataProcess::persist(SessionId id, Json const& request) {
 
 namespace {
 
-/// Returns the offset in the grant of [offset, offset + bytes) of the region of the request.
+/// Returns where the requested range of the region begins in the grant. Throws if it exceeds the region.
 std::uint64_t locate(Window const& window, Json const& request, std::uint64_t bytes) {
   auto const rank = field<std::uint64_t>(request, "rank");
   auto const offset = field<std::uint64_t>(request, "offset");
@@ -325,10 +324,10 @@ void DataProcess::take_back_spares(Spares which) {
   std::vector<std::string> taken;
   for (auto& [name, served] : windows_) {
     if (served.session == 0) continue;
-    std::uint64_t const there = memory_.shared->spare(served.slot);
-    bool const is_due = there != 0 && (which == Spares::all || there == served.spare);
-    served.spare = there;
-    if (is_due && memory_.shared->take_spare(served.slot, there)) taken.push_back(name);
+    std::uint64_t const offered = memory_.shared->spare(served.slot);
+    bool const is_due = offered != 0 && (which == Spares::all || offered == served.spare);
+    served.spare = offered;
+    if (is_due && memory_.shared->take_spare(served.slot, offered)) taken.push_back(name);
   }
   for (std::string const& name : taken) drop(name);
 }

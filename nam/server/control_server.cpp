@@ -46,10 +46,10 @@ Json dry_run(ServerState& server, Request& request) {
 }  // namespace
 
 ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread,
-                             SpawnerLink& spawner)
+                             MainProcessLink& main_process)
     : reread_(std::move(reread)),
       state_(
-          std::move(options), spawner,
+          std::move(options), main_process,
           {.request = [this](ClientId id, Message& message) { on_request(id, message); },
            .owns_grant = [this](uid_t uid) { return state_.grants.owned_by(uid); },
            .end_in_queue = [this](ClientId id, Error const& why) { state_.grants.end_in_queue(id, why); }}) {
@@ -59,7 +59,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
   if (!enable_interrupted_waits())
     log(Severity::warning,
         "the system has no timer left: descriptors that clients send may delay the server");
-  state_.listeners.open(state_.options, spawner, state_.keys);
+  state_.listeners.open(state_.options, main_process, state_.keys);
   EventLoop& loop = state_.loop;
   loop.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
   loop.every(std::chrono::seconds(1), [this] { tick(); });
@@ -77,7 +77,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
 
 int ControlServer::run() {
   Address const& address = state_.listeners.address();
-  state_.spawner.notify("READY=1");
+  state_.main_process.notify("READY=1");
   log(Severity::info, "ready at " + nam::format(address));
   state_.audit_of_requests.record_own("start");
   state_.loop.run();
@@ -126,7 +126,7 @@ void ControlServer::on_signal(int signal) {
 }
 
 void ControlServer::reread_options() {
-  state_.spawner.notify("RELOADING=1");
+  state_.main_process.notify("RELOADING=1");
   if (auto fresh = reread_()) {
     Options& options = state_.options;
     options.capacity = fresh->capacity;
@@ -151,12 +151,12 @@ void ControlServer::reread_options() {
   } else {
     log(Severity::error, "the configuration is invalid; the previous one remains in force");
   }
-  state_.spawner.notify("READY=1");
+  state_.main_process.notify("READY=1");
 }
 
 void ControlServer::end() {
   if (std::exchange(state_.is_ending, true)) return state_.loop.stop();
-  state_.spawner.notify("STOPPING=1");
+  state_.main_process.notify("STOPPING=1");
   log(Severity::info, "shutting down");
   state_.audit_of_requests.record_own("end");
   state_.grants.end_all();

@@ -16,7 +16,7 @@ namespace mpixrma::nam {
 class ControlServer {
  public:
   /// `reread` returns the present options, or nothing if they are wrong. Throws Error.
-  ControlServer(Options options, std::function<std::optional<Options>()> reread, SpawnerLink& spawner);
+  ControlServer(Options options, std::function<std::optional<Options>()> reread, MainProcessLink& main_process);
 
   /// Runs until it is requested to end. Returns the exit code.
   int run();

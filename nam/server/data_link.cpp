@@ -57,15 +57,15 @@ FileDescriptor copy_of(FileDescriptor const& descriptor) {
 
 }  // namespace
 
-DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage,
+DataLink::DataLink(EventLoop& loop, MainProcessLink& main_process, Json setup, StorageKind storage,
                    std::string fairness_group, Events events)
     : loop_(loop),
-      spawner_(spawner),
+      main_process_(main_process),
       setup_(std::move(setup)),
       volatile_(storage != StorageKind::file),
       fairness_group_(std::move(fairness_group)),
       events_(std::move(events)),
-      memory_(spawner.take_memory(field<std::string>(setup_, "grant"))),
+      memory_(main_process.take_memory(field<std::string>(setup_, "grant"))),
       sessions_(owner()) {}
 
 void DataLink::start(OnFailure on_failure) {
@@ -105,8 +105,8 @@ bool DataLink::adopt() {
   FileDescriptor socket = connect_unix(field<std::string>(setup_, "adoption"));
   if (!socket && is_shortage(errno)) throw_unavailable("cannot look for a data process", errno);
   auto const other = socket ? credentials_of(socket) : std::nullopt;
-  if (!other || !(spawner_.is_data_user(other->uid) || other->uid == ::geteuid())) return false;
-  spawner_.report_adopted(field<std::string>(setup_, "grant"), other->uid);
+  if (!other || !(main_process_.is_data_user(other->uid) || other->uid == ::geteuid())) return false;
+  main_process_.report_adopted(field<std::string>(setup_, "grant"), other->uid);
   pid_ = other->pid;
   adopting_ = true;
   attach(std::move(socket));
@@ -137,7 +137,7 @@ void DataLink::spawn() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
     throw_unavailable("socketpair", errno);
   FileDescriptor ours(pair[0]);
-  pid_ = spawner_.start(field<std::string>(setup_, "grant"), FileDescriptor(pair[1]));
+  pid_ = main_process_.start(field<std::string>(setup_, "grant"), FileDescriptor(pair[1]));
   adopting_ = false;
   attach(std::move(ours));
   connection_->post(message, {}, std::move(memory));
@@ -266,7 +266,7 @@ void DataLink::hold_memory() {
   try {
     std::vector<FileDescriptor> held;
     for (FileDescriptor const& each : memory_) held.push_back(copy_of(each));
-    spawner_.hold(field<std::string>(setup_, "grant"), std::move(held));
+    main_process_.hold(field<std::string>(setup_, "grant"), std::move(held));
   } catch (Shortage const& error) {
     log(Severity::error, "the main process does not hold the memory of grant " +
                              field<std::string>(setup_, "grant") + ": " + error.what());

@@ -42,7 +42,7 @@ class DataLink {
 
   /// `setup` is the message that the data process gets, without the windows. `storage`: of the grant.
   /// `fairness_group`: the group in whose turns the event loop serves messages of the data process.
-  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, std::string fairness_group,
+  DataLink(EventLoop& loop, MainProcessLink& main_process, Json setup, StorageKind storage, std::string fairness_group,
            Events events);
 
   /// Whether start() is tried again after the catalog could not be written. After a shortage of descriptors
@@ -114,7 +114,7 @@ class DataLink {
   bool is_in_use();
 
   EventLoop& loop_;
-  SpawnerLink& spawner_;
+  MainProcessLink& main_process_;
   Json setup_;
   bool volatile_;
   std::string fairness_group_;

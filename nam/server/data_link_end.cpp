@@ -44,7 +44,7 @@ bool DataLink::is_in_use() {
   bool is_open = true;
   try {
     is_open = std::count_if(memory_.begin(), memory_.end(), [this](FileDescriptor const& each) {
-                return spawner_.is_open_elsewhere(each);
+                return main_process_.is_open_elsewhere(each);
               }) != 0;
   } catch (Error const&) {  // the main process has gone
   }
@@ -57,7 +57,7 @@ bool DataLink::is_in_use() {
 void DataLink::end(WindowsAtEnd windows) {
   bool const keeps = windows == WindowsAtEnd::kept;
   if (std::exchange(ending_, true)) return;
-  spawner_.drop(field<std::string>(setup_, "grant"));
+  main_process_.drop(field<std::string>(setup_, "grant"));
   sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
   if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keeps}});
   if (!keeps) end_deadline_ = std::chrono::steady_clock::now() + longest_ordered_end;
@@ -67,7 +67,7 @@ void DataLink::enforce_end() {
   if (!connection_ || !end_deadline_ || std::chrono::steady_clock::now() < *end_deadline_) return;
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
                              field<std::string>(setup_, "grant") + " does not end, and is killed");
-  spawner_.kill(field<std::string>(setup_, "grant"), pid_);
+  main_process_.kill(field<std::string>(setup_, "grant"), pid_);
   end_deadline_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 

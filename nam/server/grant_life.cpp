@@ -125,7 +125,7 @@ void start_grant(ServerState& server, Grant const& grant, ClientId asked_by) {
     events.open_file = [file = *live.file] { return file.open(); };
     events.on_file_complete = [file = *live.file] { file.commit(); };
   }
-  live.link = std::make_unique<DataLink>(server.loop, server.spawner, setup_of(server.options, grant),
+  live.link = std::make_unique<DataLink>(server.loop, server.main_process, setup_of(server.options, grant),
                                          grant.storage, turn_of(server, grant), std::move(events));
   live.link->start(asked_by != 0 ? DataLink::OnFailure::give_up : DataLink::OnFailure::try_again);
 }

@@ -45,16 +45,16 @@ void drop(FileDescriptor socket) noexcept {
 
 }  // namespace
 
-void Listeners::open(Options const& options, SpawnerLink& spawner, ServerKeys const& keys) {
+void Listeners::open(Options const& options, MainProcessLink& main_process, ServerKeys const& keys) {
   address_.unix_path = options.socket;
   address_.host = options.advertise;
-  for (SpawnerLink::Listener& each : spawner.take_listeners()) {
+  for (MainProcessLink::Listener& each : main_process.take_listeners()) {
     add(std::move(each.socket));
     if (address_.host.empty()) address_.host = each.host;
   }
   if (listeners_.empty()) {
-    open_unix(options, spawner);
-    for (std::string const& endpoint : options.listen) open_tcp(options, endpoint, spawner);
+    open_unix(options, main_process);
+    for (std::string const& endpoint : options.listen) open_tcp(options, endpoint, main_process);
   }
   if (address_.port != 0 && (address_.host.empty() || address_.host == "0.0.0.0" || address_.host == "::")) {
     char name[256] = {};
@@ -66,7 +66,7 @@ void Listeners::open(Options const& options, SpawnerLink& spawner, ServerKeys co
 }
 
 /// Opens the Unix socket, on which the system reports the user of each client.
-void Listeners::open_unix(Options const& options, SpawnerLink& spawner) {
+void Listeners::open_unix(Options const& options, MainProcessLink& main_process) {
   std::filesystem::path const parent = std::filesystem::path(options.socket).parent_path();
   std::error_code ignored;
   // All users reach the socket, and only the server's user replaces it, whatever mask the server was started
@@ -74,16 +74,16 @@ void Listeners::open_unix(Options const& options, SpawnerLink& spawner) {
   ScopedUmask const mask(S_IWGRP | S_IWOTH);
   if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
   add(listen_unix(options.socket, 0666));
-  spawner.keep_listener(listeners_.back(), "");
+  main_process.keep_listener(listeners_.back(), "");
 }
 
-void Listeners::open_tcp(Options const& options, std::string const& endpoint, SpawnerLink& spawner) {
+void Listeners::open_tcp(Options const& options, std::string const& endpoint, MainProcessLink& main_process) {
   try {
     FileDescriptor listener = listen_tcp(endpoint);
     address_.port = port_of(listener);
     std::string const host = parse_endpoint(endpoint).value().host;
     if (address_.host.empty()) address_.host = host;
-    spawner.keep_listener(listener, host);
+    main_process.keep_listener(listener, host);
     add(std::move(listener));
   } catch (Error const& error) {
     if (options.listen_given) throw;

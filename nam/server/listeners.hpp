@@ -23,7 +23,7 @@ class Listeners {
   Listeners& operator=(Listeners const&) = delete;
 
   /// Takes over the sockets that the main process has, or opens new ones. Throws Error.
-  void open(Options const& options, SpawnerLink& spawner, ServerKeys const& keys);
+  void open(Options const& options, MainProcessLink& main_process, ServerKeys const& keys);
   Address const& address() const noexcept { return address_; }
   /// From now on the address has this key, which clients over TCP expect.
   void set_key(std::string const& key) {
@@ -31,8 +31,8 @@ class Listeners {
   }
 
  private:
-  void open_unix(Options const& options, SpawnerLink& spawner);
-  void open_tcp(Options const& options, std::string const& endpoint, SpawnerLink& spawner);
+  void open_unix(Options const& options, MainProcessLink& main_process);
+  void open_tcp(Options const& options, std::string const& endpoint, MainProcessLink& main_process);
   void add(FileDescriptor listener);
   void take_connections(FileDescriptor const& listener);
 

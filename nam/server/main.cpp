@@ -71,8 +71,8 @@ int run_control(int descriptor, int argc, char** argv) {
   try {
     confine_control(*options);
     open_log("mpix-namd", options->log_level, options->log_file);
-    SpawnerLink spawner{FileDescriptor(descriptor)};
-    return ControlServer(*options, reread, spawner).run();
+    MainProcessLink main_process{FileDescriptor(descriptor)};
+    return ControlServer(*options, reread, main_process).run();
   } catch (Error const& error) {
     std::fprintf(stderr, "mpix-namd: %s\n", error.what());
     if (error.code() == ErrorCode::damaged)
@@ -91,7 +91,7 @@ int run_main(int argc, char** argv) {
   try {
     // The log file belongs to the control process, which may run as another user.
     open_log("mpix-namd", options->log_level, options->user ? "" : options->log_file);
-    int const code = Spawner(*options, {argv + 1, argv + argc}).run();
+    int const code = MainProcess(*options, {argv + 1, argv + argc}).run();
     std::error_code ignored;
     if (options->temporary) std::filesystem::remove_all(options->directory, ignored);
     return code;

@@ -64,10 +64,10 @@ SocketPair connected_sockets() {
 
 /// Starts this program again, in a process group of its own, with `socket` in addition to the descriptors
 /// that every child inherits.
-pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket) {
+pid_t start_program(std::vector<std::string> words, FileDescriptor const& socket) {
   std::vector<char*> arguments;
-  arguments.reserve(texts.size() + 1);
-  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -138,7 +138,7 @@ std::optional<uid_t> owner_of_memory(std::vector<FileDescriptor> const& memory) 
 
 }  // namespace
 
-Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
+MainProcess::MainProcess(Options const& options, std::vector<std::string> arguments)
     : options_(options), arguments_(std::move(arguments)), restart_delay_(first_delay) {
   (void)raise_descriptor_limit();  // two descriptors of each grant's memory are kept here
   for (FileDescriptor& each : inherited_listeners()) listeners_.push_back({std::move(each), ""});
@@ -151,7 +151,7 @@ Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
 }
 
 /// A user to whom users of data processes are subordinate could end data processes and read their memory.
-void Spawner::check_data_users() const {
+void MainProcess::check_data_users() const {
   auto const owner = SubordinateUsers().owner_in(options_.first_data_user, options_.data_users);
   if (!owner) return;
   std::string const why = "users of --data-uids are subordinate to user " + std::to_string(*owner) +
@@ -160,7 +160,7 @@ void Spawner::check_data_users() const {
   log(Severity::warning, why);
 }
 
-void Spawner::choose_users() {
+void MainProcess::choose_users() {
   if (options_.data_users == 0) return;
   bool const possible = can_change_user() && has_users(options_.first_data_user, options_.data_users);
   if (possible) {
@@ -177,32 +177,32 @@ void Spawner::choose_users() {
   }
 }
 
-int Spawner::run() {
+int MainProcess::run() {
   start_control();
   loop_.run();
   return exit_code_;
 }
 
 /// Tries again later after a failure: the system may lack descriptors, processes or memory for a time.
-void Spawner::restart_control() {
+void MainProcess::restart_control() {
   try {
     start_control();
   } catch (std::exception const& error) {
     control_.reset();
     if (control_pid_ == 0)
       return restart_later(std::string("the control process cannot start: ") + error.what());
-    (void)::kill(control_pid_, SIGKILL);  // without a connection to it; on_control_exit() restarts it
+    (void)::kill(control_pid_, SIGKILL);  // it cannot reach this process; on_control_exit() restarts it
   }
 }
 
 /// The new process first gets the listeners and the descriptors of the grants' memory.
-void Spawner::start_control() {
+void MainProcess::start_control() {
   SocketPair sockets = connected_sockets();
-  std::vector<std::string> texts{"mpix-namd", "--control-process", std::to_string(sockets.theirs.get())};
-  texts.insert(texts.end(), arguments_.begin(), arguments_.end());
-  control_pid_ = start_program(std::move(texts), sockets.theirs);
+  std::vector<std::string> words{"mpix-namd", "--control-process", std::to_string(sockets.theirs.get())};
+  words.insert(words.end(), arguments_.begin(), arguments_.end());
+  control_pid_ = start_program(std::move(words), sockets.theirs);
   control_ = std::make_unique<Connection>(
-      loop_, Channel(std::move(sockets.ours), spawner_limits),
+      loop_, Channel(std::move(sockets.ours), main_process_limits),
       [this](Message& message) { on_message(message); },
       [this] { loop_.later([this] { control_.reset(); }); });
   for (Listener const& each : listeners_) {
@@ -219,11 +219,11 @@ void Spawner::start_control() {
                   {"users", has_data_users_ ? options_.data_users : 0u}});
 }
 
-void Spawner::on_message(Message& message) {
+void MainProcess::on_message(Message& message) {
   Json const& head = message.head;
   auto const op = field<std::string>(head, "op");
   if (op == "start") {
-    // Not malformed, which would close the link: the system drops descriptors that exceed the limit.
+    // The system drops descriptors that exceed the limit. ErrorCode::malformed would close the link.
     if (message.descriptors.size() != 1)
       throw Error(ErrorCode::unavailable, "the main process of the server has too many descriptors");
     start_data(field<std::string>(head, "grant"), std::move(message.descriptors.front()));
@@ -243,7 +243,7 @@ void Spawner::on_message(Message& message) {
       grants_.erase(found);
     }
     if (head.contains("pid"))
-      kill_adopted(static_cast<pid_t>(field<std::uint32_t>(head, "pid")), field<uid_t>(head, "uid"));
+      kill_earlier(static_cast<pid_t>(field<std::uint32_t>(head, "pid")), field<uid_t>(head, "uid"));
   } else if (op == "is_open") {
     // Without free descriptors here, the memory did not arrive.
     bool const is_open = message.descriptors.empty() || is_open_elsewhere(message.descriptors.front().get());
@@ -267,7 +267,7 @@ void Spawner::on_message(Message& message) {
 
 /// Ends an earlier data process first: one that the control process does not know any more must not use the
 /// memory beside the new one.
-void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
+void MainProcess::start_data(std::string const& grant, FileDescriptor socket) {
   GrantState& state = grants_[grant];
   try {
     end_data(state);
@@ -284,7 +284,7 @@ void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
   }
 }
 
-void Spawner::end_data(GrantState& state) {
+void MainProcess::end_data(GrantState& state) {
   if (state.pid == 0) return;
   // Without kill_as() at first: the process may not have changed its user yet.
   if (::kill(state.pid, SIGKILL) != 0 && state.uid) kill_as(*state.uid, state.pid);
@@ -294,7 +294,7 @@ void Spawner::end_data(GrantState& state) {
 
 /// A data process of an earlier server is no child of this process. The control process names its pid, which
 /// may be wrong: kill_as() ends only a process of the given data user.
-void Spawner::kill_adopted(pid_t pid, uid_t uid) const {
+void MainProcess::kill_earlier(pid_t pid, uid_t uid) const {
   if (pid <= 0) return;
   if (has_data_users_ && is_data_user(uid)) {
     kill_as(uid, pid);
@@ -303,13 +303,13 @@ void Spawner::kill_adopted(pid_t pid, uid_t uid) const {
   }
 }
 
-bool Spawner::is_data_user(uid_t uid) const noexcept {
+bool MainProcess::is_data_user(uid_t uid) const noexcept {
   return uid >= options_.first_data_user && uid - options_.first_data_user < options_.data_users;
 }
 
 /// Returns the data user who owns the memory, because others may not open it. If there is none, or processes
-/// still run as that user, returns a free user, and lets all users of its descriptors open the memory.
-uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const {
+/// still run as that user, returns a free user, and permits any holder of a descriptor to reopen the memory.
+uid_t MainProcess::user_for(std::string const& grant, GrantState const& state) const {
   std::optional<uid_t> const maker = owner_of_memory(state.memory);
   if (maker && is_data_user(*maker) && wait_until_user_is_free(*maker)) return *maker;
   uid_t const user = free_user(grant);
@@ -317,9 +317,8 @@ uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const
   return user;
 }
 
-/// Returns a data user whom no grant uses, as whom no process runs, and whom the user database does not know.
-/// The search begins at a number derived from the grant, so that servers rarely choose the same.
-uid_t Spawner::free_user(std::string const& grant) const {
+/// Returns a data user that no grant uses, without processes or an entry in the user database. The search begins at a number derived from the grant, so that servers rarely choose the same.
+uid_t MainProcess::free_user(std::string const& grant) const {
   std::set<uid_t> taken = uids_in_use();
   for (auto const& [id, state] : grants_) {
     if (id == grant) continue;
@@ -334,7 +333,7 @@ uid_t Spawner::free_user(std::string const& grant) const {
   throw Error(ErrorCode::quota, "all users of --data-uids are taken");
 }
 
-void Spawner::on_signal(int signal) {
+void MainProcess::on_signal(int signal) {
   if (signal == SIGCHLD) {
     int status = 0;
     for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG))
@@ -349,7 +348,7 @@ void Spawner::on_signal(int signal) {
   }
 }
 
-void Spawner::on_exit(pid_t pid, int status) {
+void MainProcess::on_exit(pid_t pid, int status) {
   if (pid == control_pid_) return on_control_exit(status);
   for (auto each = grants_.begin(); each != grants_.end(); ++each) {
     if (each->second.pid != pid) continue;
@@ -362,7 +361,7 @@ void Spawner::on_exit(pid_t pid, int status) {
 
 /// Once a control process has been ready, it is restarted after a crash and after exit_failure, but not after
 /// another exit code: a wrong option, a damaged catalog, or an ordered end.
-void Spawner::on_control_exit(int status) {
+void MainProcess::on_control_exit(int status) {
   control_pid_ = 0;
   control_.reset();
   exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : exit_failure;
@@ -373,7 +372,7 @@ void Spawner::on_control_exit(int status) {
                                                         : "by signal " + std::to_string(WTERMSIG(status))));
 }
 
-void Spawner::restart_later(std::string const& why) {
+void MainProcess::restart_later(std::string const& why) {
   log(Severity::error, why + "; it is started again in " + std::to_string(restart_delay_.count()) + " ms");
   EventLoop::start_timer(restart_timer_, restart_delay_);
   restart_delay_ = std::min(restart_delay_ * 2, longest_delay);

@@ -17,10 +17,10 @@
 
 namespace mpixrma::nam {
 
-class Spawner {
+class MainProcess {
  public:
   /// `arguments`: those of the server, for the control process.
-  Spawner(Options const& options, std::vector<std::string> arguments);
+  MainProcess(Options const& options, std::vector<std::string> arguments);
 
   /// Runs until the control process has ended and is not restarted. Returns its exit code.
   int run();
@@ -40,7 +40,7 @@ class Spawner {
   void on_message(Message& message);
   void start_data(std::string const& grant, FileDescriptor socket);
   static void end_data(GrantState& state);
-  void kill_adopted(pid_t pid, uid_t uid) const;
+  void kill_earlier(pid_t pid, uid_t uid) const;
   bool is_data_user(uid_t uid) const noexcept;
   uid_t user_for(std::string const& grant, GrantState const& state) const;
   uid_t free_user(std::string const& grant) const;

@@ -20,7 +20,7 @@ constexpr int timeout_ms = 60000;
 constexpr std::chrono::milliseconds first_pause{10};
 constexpr std::chrono::seconds longest_starvation{10};  ///< the whole server waits meanwhile
 
-void wait_for_spawner(int descriptor, short events) {
+void wait_for_main_process(int descriptor, short events) {
   pollfd entry{descriptor, events, 0};
   if (::poll(&entry, 1, timeout_ms) == 0)
     throw Error(ErrorCode::unavailable, "the main process of the server does not answer");
@@ -28,7 +28,7 @@ void wait_for_spawner(int descriptor, short events) {
 
 }  // namespace
 
-SpawnerLink::SpawnerLink(FileDescriptor socket) : channel_(std::move(socket), spawner_limits) {
+MainProcessLink::MainProcessLink(FileDescriptor socket) : channel_(std::move(socket), main_process_limits) {
   for (;;) {
     Message message = receive();
     auto const op = field<std::string>(message.head, "op");
@@ -45,17 +45,17 @@ SpawnerLink::SpawnerLink(FileDescriptor socket) : channel_(std::move(socket), sp
   }
 }
 
-Message SpawnerLink::receive() {
+Message MainProcessLink::receive() {
   for (;;) {
     if (auto message = channel_.next()) return std::move(*message);
-    wait_for_spawner(channel_.descriptor(), POLLIN);
+    wait_for_main_process(channel_.descriptor(), POLLIN);
     bool const open = channel_.fill();
     if (auto message = channel_.next()) return std::move(*message);
     if (!open) throw Error(ErrorCode::unavailable, "the main process of the server has gone");
   }
 }
 
-void SpawnerLink::send(Json const& head, std::vector<FileDescriptor> descriptors) {
+void MainProcessLink::send(Json const& head, std::vector<FileDescriptor> descriptors) {
   channel_.post(head, {}, std::move(descriptors));
   std::chrono::milliseconds starved{0};
   for (;;) {
@@ -64,14 +64,14 @@ void SpawnerLink::send(Json const& head, std::vector<FileDescriptor> descriptors
     if (channel_.is_starved()) {
       await_resources(&starved);
     } else {
-      wait_for_spawner(channel_.descriptor(), POLLOUT);
+      wait_for_main_process(channel_.descriptor(), POLLOUT);
     }
   }
 }
 
 /// Waits twice as long each time, and finally withdraws the message: its late answer would be taken for the
 /// answer to a later message.
-void SpawnerLink::await_resources(std::chrono::milliseconds* waited) {
+void MainProcessLink::await_resources(std::chrono::milliseconds* waited) {
   char const* const reason = "the system lacks memory, or has too many descriptors in flight";
   if (waited->count() == 0)
     log(Severity::warning,
@@ -85,17 +85,17 @@ void SpawnerLink::await_resources(std::chrono::milliseconds* waited) {
   *waited += pause;
 }
 
-std::vector<FileDescriptor> SpawnerLink::take_memory(std::string const& grant) {
+std::vector<FileDescriptor> MainProcessLink::take_memory(std::string const& grant) {
   auto const found = memory_.find(grant);
   if (found == memory_.end()) return {};
   return std::move(memory_.extract(found).mapped());
 }
 
-bool SpawnerLink::is_data_user(uid_t uid) const noexcept {
+bool MainProcessLink::is_data_user(uid_t uid) const noexcept {
   return users_ == 0 ? uid == ::geteuid() : uid >= first_user_ && uid - first_user_ < users_;
 }
 
-pid_t SpawnerLink::start(std::string const& grant, FileDescriptor socket) {
+pid_t MainProcessLink::start(std::string const& grant, FileDescriptor socket) {
   std::vector<FileDescriptor> passed;
   passed.push_back(std::move(socket));
   adopted_.erase(grant);
@@ -111,18 +111,18 @@ pid_t SpawnerLink::start(std::string const& grant, FileDescriptor socket) {
   return static_cast<pid_t>(field<std::uint32_t>(answer.head, "pid"));
 }
 
-void SpawnerLink::report_adopted(std::string const& grant, uid_t uid) {
+void MainProcessLink::report_adopted(std::string const& grant, uid_t uid) {
   adopted_[grant] = uid;
   send({{"op", "adopted"}, {"grant", grant}, {"uid", uid}}, {});
 }
 
-void SpawnerLink::hold(std::string const& grant, std::vector<FileDescriptor> memory) {
+void MainProcessLink::hold(std::string const& grant, std::vector<FileDescriptor> memory) {
   send({{"op", "hold"}, {"grant", grant}}, std::move(memory));
 }
 
-void SpawnerLink::drop(std::string const& grant) { send({{"op", "drop"}, {"grant", grant}}, {}); }
+void MainProcessLink::drop(std::string const& grant) { send({{"op", "drop"}, {"grant", grant}}, {}); }
 
-void SpawnerLink::kill(std::string const& grant, pid_t pid) {
+void MainProcessLink::kill(std::string const& grant, pid_t pid) {
   Json request{{"op", "kill"}, {"grant", grant}};
   if (auto const adopted = adopted_.find(grant); adopted != adopted_.end()) {
     request["pid"] = static_cast<std::uint32_t>(pid);
@@ -131,7 +131,7 @@ void SpawnerLink::kill(std::string const& grant, pid_t pid) {
   send(request, {});
 }
 
-bool SpawnerLink::is_open_elsewhere(FileDescriptor const& memory) {
+bool MainProcessLink::is_open_elsewhere(FileDescriptor const& memory) {
   std::vector<FileDescriptor> passed;
   passed.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0));
   if (!passed.front()) return true;  // it may be open; a message with an invalid descriptor is never sent
@@ -139,12 +139,12 @@ bool SpawnerLink::is_open_elsewhere(FileDescriptor const& memory) {
   return field<bool>(receive().head, "open");
 }
 
-void SpawnerLink::keep_listener(FileDescriptor const& listener, std::string const& host) {
+void MainProcessLink::keep_listener(FileDescriptor const& listener, std::string const& host) {
   std::vector<FileDescriptor> passed;
   passed.emplace_back(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
   send({{"op", "listener"}, {"host", host}}, std::move(passed));
 }
 
-void SpawnerLink::notify(std::string const& state) { send({{"op", "notify"}, {"state", state}}, {}); }
+void MainProcessLink::notify(std::string const& state) { send({{"op", "notify"}, {"state", state}}, {}); }
 
 }  // namespace mpixrma::nam

@@ -1,4 +1,4 @@
-/// The control process's side of its link to the main process (Spawner).
+/// The control process's side of its link to the main process (MainProcess).
 #pragma once
 
 #include <sys/types.h>
@@ -14,12 +14,12 @@
 namespace mpixrma::nam {
 
 /// Limits of messages between the main process and the control process.
-inline constexpr ChannelLimits spawner_limits{.head_bytes = 64 * 1024, .data_bytes = 0, .descriptors = 3};
+inline constexpr ChannelLimits main_process_limits{.head_bytes = 64 * 1024, .data_bytes = 0, .descriptors = 3};
 
-class SpawnerLink {
+class MainProcessLink {
  public:
   /// Takes over the sockets and the memory that the main process has. Throws Error(unavailable).
-  explicit SpawnerLink(FileDescriptor socket);
+  explicit MainProcessLink(FileDescriptor socket);
 
   int descriptor() const noexcept { return channel_.descriptor(); }
 

@@ -51,9 +51,9 @@ FileDescriptor take_directory(Options const& options) {
 
 }  // namespace
 
-ServerState::ServerState(Options given, SpawnerLink& spawner_link, Clients::Events events)
+ServerState::ServerState(Options given, MainProcessLink& main_process_link, Clients::Events events)
     : options(std::move(given)),
-      spawner(spawner_link),
+      main_process(main_process_link),
       lock(take_directory(options)),
       keys(options.directory / "server.key"),
       reserve(options.directory / "reserve"),

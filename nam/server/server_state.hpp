@@ -25,12 +25,12 @@ namespace mpixrma::nam {
 /// Everything that the requests of clients read and change. The functions that serve requests (requests.hpp)
 /// are in the files of their subjects.
 struct ServerState {
-  ServerState(Options given, SpawnerLink& spawner_link, Clients::Events events);
+  ServerState(Options given, MainProcessLink& main_process_link, Clients::Events events);
   ServerState(ServerState const&) = delete;
   ServerState& operator=(ServerState const&) = delete;
 
   Options options;
-  SpawnerLink& spawner;
+  MainProcessLink& main_process;
   EventLoop loop;
   FileDescriptor lock;  ///< held on the state directory, against a second server
   ServerKeys keys;

@@ -115,9 +115,9 @@ class Comparison(unittest.TestCase):
 
     def test_distinguishes_the_storage_of_a_memory_server(self):
         suites = [compare.Suite("bench_rma", storage=storage) for storage in ("memory", "file")]
-        self.assertEqual([suite.lines("nam") for suite in suites], ["nam memory", "nam file"])
-        self.assertIsNone(suites[0].lines("allocated"))
-        self.assertEqual(compare.Suite("bench_rma").lines("allocated"), "allocated")
+        self.assertEqual([suite.memory_in_lines("nam") for suite in suites], ["nam memory", "nam file"])
+        self.assertIsNone(suites[0].memory_in_lines("allocated"))
+        self.assertEqual(compare.Suite("bench_rma").memory_in_lines("allocated"), "allocated")
         self.assertEqual(suites[1].pattern((1, "window", "put", "nam file", 1, 8)), "window put nam 8")
 
     def test_refuses_libraries_of_another_build(self):

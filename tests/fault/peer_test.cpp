@@ -21,14 +21,13 @@ namespace {
 using test::JobKind;
 using test::resident_kib;
 
-/// The placement of the processes.
-struct Place {
+struct Setting {
   char const* name;
   unsigned paths;
   bool other_hosts;
 };
 
-class Fault : public ::testing::TestWithParam<Place> {
+class Fault : public ::testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
     if (GetParam().other_hosts && !test::may_enter_other_host()) GTEST_SKIP() << "no right to unshare()";
@@ -54,15 +53,14 @@ class Fault : public ::testing::TestWithParam<Place> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Places, Fault,
-    ::testing::Values(Place{"same_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, false},
-                      Place{"message", MPIX_ENGINE_PATH_MESSAGE, false},
-                      Place{"network", MPIX_ENGINE_PATH_NETWORK, false},
-                      Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true},
-                      Place{"other_host_network", MPIX_ENGINE_PATH_ALL, true}),
+    Settings, Fault,
+    ::testing::Values(Setting{"same_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, false},
+                      Setting{"message", MPIX_ENGINE_PATH_MESSAGE, false},
+                      Setting{"network", MPIX_ENGINE_PATH_NETWORK, false},
+                      Setting{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true},
+                      Setting{"other_host_network", MPIX_ENGINE_PATH_ALL, true}),
     [](auto const& instance) { return instance.param.name; });
 
-/// Returns the number of open descriptors.
 std::ptrdiff_t open_descriptors() {
   namespace fs = std::filesystem;
   return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
@@ -274,7 +272,7 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
     rank.signal(2, 1);
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() == 0) {
-      // Puts that are messages wait for the target; most other paths need no help of it.
+      // Puts that are messages wait for the target; most other protocols do not need the target's CPU.
       std::vector<std::uint32_t> values(puts);
       for (std::size_t i = 0; i < puts; ++i) values[i] = static_cast<std::uint32_t>(i + 1);
       RmaOp first = contiguous(OpKind::put, values.data(), rank.published(1, 0), 4);
@@ -309,8 +307,8 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
   });
 }
 
-/// A put has left this process, and nothing has shown that it has arrived: it fails with its target, also if
-/// its issuer has gone meanwhile.
+/// A put has left this process, and nothing has shown that it has arrived. If the target ends, the put is
+/// reported as failed, even if no call for its context follows.
 TEST_P(Fault, PutsToAKilledTargetAreReportedOnce) {
   run_mortal(2, [](Rank& rank) {
     if (GetParam().name == std::string("same_host")) return;  // stores need no living target
@@ -340,7 +338,7 @@ TEST_P(Fault, PutsToAKilledTargetAreReportedOnce) {
   });
 }
 
-/// Nobody waits for the signal, and a request for its acknowledgement is no operation that could be lost.
+/// No call waits for the signal, and a request for its acknowledgement is no operation that could be lost.
 TEST_P(Fault, EndOfTargetOfSignalsIsNotReported) {
   run_mortal(2, [](Rank& rank) {
     std::uint64_t memory[2] = {};

@@ -69,7 +69,7 @@ void Origin::run_batch() {
 
 void Origin::issue(int rank, int kind) {
   std::uint64_t const choice = below(100);
-  if (choice < 45) return move(rank, kind);
+  if (choice < 45) return put_or_get(rank, kind);
   if (choice < 65) return accumulate(rank, kind);
   if (choice < 80) return modify(rank, kind);
   if (choice < 86) return add(rank, kind);

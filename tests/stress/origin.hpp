@@ -78,7 +78,7 @@ class Origin {
   bool submit(Modification const& modification, MPIX_RMA_Attributes& chosen);
 
   // Operations in this origin's own part: origin_private.cpp.
-  void move(int rank, int kind);
+  void put_or_get(int rank, int kind);
   void accumulate(int rank, int kind);
   void modify(int rank, int kind);
   bool fit(Shape const& here, Shape const& there, int zone, Use* origin, Use* target);
@@ -88,7 +88,7 @@ class Origin {
   void fill(Base const* base, int zone, std::byte* at, std::size_t bytes, bool factor);
   void expect(std::byte const* begin, std::size_t bytes, char const* what);
   Base const* base_with(int zone, Combine op);
-  void move_data(Transfer const& transfer, Model& model, std::size_t at);
+  void move_in_model(Transfer const& transfer, Model& model, std::size_t at);
 
   // Operations in the parts that all origins share: origin_shared.cpp.
   void add(int rank, int kind);

@@ -58,8 +58,8 @@ bool Origin::fit(Shape const& here, Shape const& there, int zone, Use* origin, U
 }
 
 /// Chooses an offset, a multiple of `grain`, such that [low, high) around it lies in the zone. `*at` counts
-/// from the beginning of this origin's part. Returns false if the range does not fit, or the independent
-/// discipline has used up the zone.
+/// from the beginning of this origin's part. Returns false if the range does not fit, or, for
+/// Discipline::independent, no unused memory is left in the zone (Region).
 bool Origin::place(int kind, int rank, int zone, std::size_t grain, std::ptrdiff_t low, std::ptrdiff_t high,
                    std::size_t* at) {
   auto const up = [&](std::size_t value) { return (value + grain - 1) / grain * grain; };
@@ -106,7 +106,7 @@ void Origin::expect(std::byte const* begin, std::size_t bytes, char const* what)
       {begin, std::vector<std::byte>(begin, begin + bytes), std::vector<std::uint8_t>(bytes, 1), what});
 }
 
-void Origin::move(int rank, int kind) {
+void Origin::put_or_get(int rank, int kind) {
   int const zone = chance(60) ? 0 : static_cast<int>(below(zones));
   auto const& bases = job_.shapes.bases_of(zone);
   // Sometimes elements of several types; often contiguous on both sides, as hardware paths require.
@@ -134,13 +134,13 @@ void Origin::move(int rank, int kind) {
   } else {
     expect(begin, transfer.here.span() + 2 * guard, "a value that was read is wrong");
   }
-  move_data(transfer, model_of(kind, rank), at);
+  move_in_model(transfer, model_of(kind, rank), at);
   MPIX_RMA_Attributes chosen = attributes(kind, rank);
   submit(transfer, chosen);
 }
 
 /// Moves the data in the model: byte k of one side corresponds to byte k of the other.
-void Origin::move_data(Transfer const& transfer, Model& model, std::size_t at) {
+void Origin::move_in_model(Transfer const& transfer, Model& model, std::size_t at) {
   std::vector<std::size_t> target;
   target.reserve(transfer.there.bytes());
   transfer.there.for_each_part([&](std::ptrdiff_t offset, std::size_t bytes) {

@@ -318,10 +318,10 @@ TEST(Link, MainProcessGetsListenersLater) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   EXPECT_TRUE(as_user(crowded, [] {
     Pair pair;
-    Channel main_process(std::move(pair.far), spawner_limits);
+    Channel main_process(std::move(pair.far), main_process_limits);
     main_process.post({{"op", "begin"}, {"first_user", 0u}, {"users", 0u}});
     EXPECT_TRUE(main_process.flush());
-    SpawnerLink link(std::move(pair.near));
+    MainProcessLink link(std::move(pair.near));
     FileDescriptor const listener = listen_tcp("127.0.0.1:0");
     CrowdedUser user;
     std::thread later([&] {

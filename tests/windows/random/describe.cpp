@@ -119,7 +119,7 @@ std::string describe(Step const& step, Plan const& plan) {
     out << ", " << op_names[static_cast<int>(step.op)];
   if (step.base != nullptr) out << ", of " << type_name(step.base->type);
   out << ", at byte " << step.at << ": ";
-  describe_use(out, step.there);
+  describe_use(out, step.target_side);
   out << ", origin ";
   describe_use(out, step.origin);
   if (step.call == Call::get_accumulate) {
@@ -138,7 +138,7 @@ std::string describe(Plan const& plan) {
   std::set<int> used;
   std::ostringstream body;
   for (Episode const& episode : plan.episodes) {
-    if (!episode.on) continue;
+    if (!episode.enabled) continue;
     body << (episode.epochs.empty() ? "stores of the owners" : "epochs");
     for (Epoch const& epoch : episode.epochs) {
       used.insert(epoch.window);
@@ -150,7 +150,7 @@ std::string describe(Plan const& plan) {
       if (segment != 0) body << "  next segment\n";
       for (std::size_t rank = 0; rank < episode.steps[segment].size(); ++rank) {
         for (Step const& step : episode.steps[segment][rank]) {
-          if (!step.on) continue;
+          if (!step.enabled) continue;
           used.insert(step.window);
           body << "  rank " << rank << ": " << describe(step, plan) << "\n";
         }

@@ -66,7 +66,7 @@ void fill(Base const* base, Random& random, bool factor, std::byte* at, std::siz
 }
 
 void apply(Step const& step, Model& target, Buffer* origin, std::byte const* compare, Buffer* result) {
-  std::vector<Piece> const there = pieces_of(step.there);
+  std::vector<Piece> const there = pieces_of(step.target_side);
   std::vector<Piece> const results = result != nullptr ? pieces_of(step.result) : there;
   std::vector<Piece> const origins = origin != nullptr ? pieces_of(step.origin) : there;
   static constexpr std::uint8_t nothing[32] = {};

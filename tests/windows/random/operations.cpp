@@ -85,7 +85,7 @@ bool Operations::draw_uses(Step& step) {
   Shape const* const there = draw();
   Shape const* const origin = draw();
   Shape const* const result = draw();
-  step.there = {there, 0};
+  step.target_side = {there, 0};
   step.origin = {origin, 0};
   step.result = {result, 0};
   if (there->bytes == 0 || origin->bytes == 0 || result->bytes == 0) return !single;
@@ -93,11 +93,11 @@ bool Operations::draw_uses(Step& step) {
   std::size_t const unit = std::lcm(std::lcm(there->bytes, origin->bytes), result->bytes);
   std::size_t const wanted = chance(70) ? 100 : chance(80) ? 2000 : 60000;
   std::size_t times = single ? 1 : 1 + below(std::max<std::size_t>(wanted / unit, 1));
-  for (Use const* use : {&step.there, &step.origin, &step.result}) {
+  for (Use const* use : {&step.target_side, &step.origin, &step.result}) {
     if (unit / use->shape->bytes > static_cast<std::size_t>(use->shape->most)) return false;
     times = std::min(times, static_cast<std::size_t>(use->shape->most) / (unit / use->shape->bytes));
   }
-  for (Use* use : {&step.there, &step.origin, &step.result})
+  for (Use* use : {&step.target_side, &step.origin, &step.result})
     use->count = static_cast<int>(times * (unit / use->shape->bytes));
   return unit * times <= 60000;
 }
@@ -106,8 +106,8 @@ bool Operations::draw_uses(Step& step) {
 void Operations::draw_mixture(Step& step) {
   Shape const& shape = shapes_.any(random_, 0);
   auto const most = static_cast<std::uint64_t>(std::clamp(shape.most, 1, 30));
-  step.there = {&shape, shape.bytes == 0 ? 0 : static_cast<int>(1 + below(most))};
-  step.origin = step.result = step.there;
+  step.target_side = {&shape, shape.bytes == 0 ? 0 : static_cast<int>(1 + below(most))};
+  step.origin = step.result = step.target_side;
 }
 
 int Operations::zone_of_doubles() const {
@@ -124,9 +124,9 @@ bool Operations::place(Step& step, int rank, int zone, std::size_t grain) {
   auto const multiple = static_cast<std::ptrdiff_t>(std::lcm(grain, unit));
   auto const begin = static_cast<std::ptrdiff_t>(of.slice_at(rank) + of.zone_at(zone));
   auto const bytes = static_cast<std::ptrdiff_t>(of.bytes_of_zone(zone));
-  std::ptrdiff_t const lowest = begin + std::max<std::ptrdiff_t>(-step.there.low(), 0);
+  std::ptrdiff_t const lowest = begin + std::max<std::ptrdiff_t>(-step.target_side.low(), 0);
   std::ptrdiff_t const first = (lowest + multiple - 1) / multiple * multiple;
-  std::ptrdiff_t const last = begin + bytes - std::max<std::ptrdiff_t>(step.there.high(), 0);
+  std::ptrdiff_t const last = begin + bytes - std::max<std::ptrdiff_t>(step.target_side.high(), 0);
   if (last < first) return false;
   auto range = static_cast<std::uint64_t>((last - first) / multiple + 1);
   if (chance(50)) range = std::min<std::uint64_t>(range, 40);  // so that operations overlap
@@ -155,7 +155,7 @@ bool Operations::draw_meeting(Access const& access, Step& step) {
   std::size_t const offset = below(bytes / grain) * grain;
   std::size_t const most = (bytes - offset) / found->size;
   int const count = step.call == Call::fetch_and_op ? 1 : static_cast<int>(1 + below(most));
-  step.there = step.origin = step.result = {&shapes_.plain(*found), count};
+  step.target_side = step.origin = step.result = {&shapes_.plain(*found), count};
   step.at = layout(access.window).meeting_at(which) + offset;
   return true;
 }
@@ -251,7 +251,7 @@ void Operations::add(Access const& access, std::vector<Access> const& open, std:
   if (step.checked) {
     auto const at = static_cast<std::ptrdiff_t>(step.at);
     Conflicts::Range const range{
-        step.window,        access.rank, step.target, at + step.there.low(), at + step.there.high(),
+        step.window,        access.rank, step.target, at + step.target_side.low(), at + step.target_side.high(),
         kind_of(step.call), step.base,   step.request};
     bool const ordered =
         features_.has(Feature::order) && !window(step.window).unordered && !window(step.window).same_op;
@@ -287,8 +287,8 @@ void Operations::add_store(int index, int rank, std::vector<Step>& steps) {
   auto const zone = static_cast<int>(features_.has(Feature::exotic) ? below(stress::zones) : 0);
   step.base = draw_base(zone, Call::store, Combine::replace);
   if (step.base == nullptr || (zone != 0 && step.base->arithmetic == nullptr)) return;
-  step.there = {&shapes_.plain(*step.base), static_cast<int>(1 + below(20))};
-  step.origin = step.there;
+  step.target_side = {&shapes_.plain(*step.base), static_cast<int>(1 + below(20))};
+  step.origin = step.target_side;
   if (!place(step, rank, zone, step.base->size)) return;
   steps.push_back(step);
 }

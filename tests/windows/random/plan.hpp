@@ -152,11 +152,11 @@ struct Step {
   bool exclusive = false;
   bool nocheck = false;
   bool needed = false;  ///< whether later steps conflict without this one
-  bool on = true;       ///< false if removed while a failure is shrunk
+  bool enabled = true;       ///< false if removed while a failure is shrunk
   bool checked = true;  ///< whether the fetched value is known
   Combine op = Combine::replace;
   Base const* base = nullptr;
-  Use origin, result, there;
+  Use origin, result, target_side;
   std::size_t at = 0;  ///< offset of the datatype's origin in the target's memory
   std::uint64_t seed = 0;
   int notification = -1;     ///< counter of the target that is incremented; -1: none
@@ -176,7 +176,7 @@ struct Epoch {
 struct Episode {
   std::vector<Epoch> epochs;
   std::vector<std::vector<std::vector<Step>>> steps;  ///< by segment and rank
-  bool on = true;
+  bool enabled = true;
 };
 
 struct Plan {

@@ -55,10 +55,10 @@ std::uint64_t Player::run() {
   MPI_Allreduce(MPI_IN_PLACE, &made, 1, MPI_UINT64_T, MPI_MIN, comm_);
   if (made != 0) make_counters();
   for (Episode const& episode : plan_.episodes) {
-    if (episode.on && made != 0) run_episode(episode);
+    if (episode.enabled && made != 0) run_episode(episode);
   }
   if (made != 0) check_memories();
-  while (!windows_.empty()) windows_.pop_back();  // those that stand on others first
+  while (!windows_.empty()) windows_.pop_back();  // first windows on memory of other windows
   MPI_Allreduce(MPI_IN_PLACE, &failures_, 1, MPI_UINT64_T, MPI_SUM, comm_);
   return failures_;
 }
@@ -72,7 +72,7 @@ void Player::run_episode(Episode const& episode) {
       for (Epoch const& epoch : episode.epochs) open(epoch, segment);
       for (int rank = 0; rank < size_; ++rank) {
         for (Step const& step : episode.steps[segment][static_cast<std::size_t>(rank)]) {
-          if (!step.on) continue;
+          if (!step.enabled) continue;
           if (rank == rank_) {
             play(step);
           } else {
@@ -92,28 +92,28 @@ void Player::run_episode(Episode const& episode) {
 }
 
 void Player::open(Epoch const& epoch, std::size_t segment) {
-  Window& on = window(epoch.window);
+  Window& used = window(epoch.window);
   auto const me = static_cast<std::size_t>(rank_);
   if (epoch.kind == Epoch::fence) {
     int const assert = !epoch.asserts ? 0 : segment == 0 ? MPI_MODE_NOPRECEDE : MPI_MODE_NOSTORE;
-    require(MPI_Win_fence(assert, on.handle()), nullptr, "MPI_Win_fence");
-    if (segment != 0) release(epoch.window, -1);
+    require(MPI_Win_fence(assert, used.handle()), nullptr, "MPI_Win_fence");
+    if (segment != 0) check_buffers(epoch.window, all_targets);
   } else if (segment != 0) {
     return;
   } else if (epoch.kind == Epoch::lock_all) {
-    require(MPI_Win_lock_all(epoch.asserts ? MPI_MODE_NOCHECK : 0, on.handle()), nullptr, "MPI_Win_lock_all");
+    require(MPI_Win_lock_all(epoch.asserts ? MPI_MODE_NOCHECK : 0, used.handle()), nullptr, "MPI_Win_lock_all");
   } else if (epoch.kind == Epoch::pscw) {
     std::vector<int> origins;
     for (int origin = 0; origin < size_; ++origin) {
       auto const& targets = epoch.targets[static_cast<std::size_t>(origin)];
       if (std::find(targets.begin(), targets.end(), rank_) != targets.end()) origins.push_back(origin);
     }
-    MPI_Group from = on.group(origins);
-    MPI_Group to = on.group(epoch.targets[me]);
+    MPI_Group from = used.group(origins);
+    MPI_Group to = used.group(epoch.targets[me]);
     int const nocheck = epoch.asserts ? MPI_MODE_NOCHECK : 0;
-    require(MPI_Win_post(from, nocheck, on.handle()), nullptr, "MPI_Win_post");
+    require(MPI_Win_post(from, nocheck, used.handle()), nullptr, "MPI_Win_post");
     if (epoch.asserts) MPI_Barrier(comm_);
-    require(MPI_Win_start(to, nocheck, on.handle()), nullptr, "MPI_Win_start");
+    require(MPI_Win_start(to, nocheck, used.handle()), nullptr, "MPI_Win_start");
     MPI_Group_free(&from);
     MPI_Group_free(&to);
   }
@@ -133,32 +133,32 @@ void Player::close(Epoch const& epoch) {
     }
     if (!epoch.test) require(MPI_Win_wait(handle), nullptr, "MPI_Win_wait");
   }
-  release(epoch.window, -1);
+  check_buffers(epoch.window, all_targets);
 }
 
 void Player::run_stores(Episode const& episode) {
   std::vector<int> mine;
   for (int rank = 0; rank < size_; ++rank) {
     for (Step const& step : episode.steps[0][static_cast<std::size_t>(rank)]) {
-      if (!step.on) continue;
+      if (!step.enabled) continue;
       if (rank != rank_) {
         simulate(step);
         continue;
       }
       Random random(step.seed);
-      Buffer buffer(step.there);
-      step.there.for_each([&](std::ptrdiff_t offset, std::size_t bytes) {
+      Buffer buffer(step.target_side);
+      step.target_side.for_each([&](std::ptrdiff_t offset, std::size_t bytes) {
         fill(step.base, random, false, buffer.address() + offset, bytes);
       });
-      Window& on = window(step.window);
-      std::byte* const memory = step.target == rank_ ? on.memory() : on.memory_of(step.target);
-      int const self = on.rank_of(step.target);
-      bool const locks = on.locks();
-      if (locks) require(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, self, 0, on.handle()), &step, "MPI_Win_lock");
-      std::memcpy(memory + step.at, buffer.address(), step.there.span());
+      Window& used = window(step.window);
+      std::byte* const memory = step.target == rank_ ? used.memory() : used.memory_of(step.target);
+      int const self = used.rank_of(step.target);
+      bool const locks = used.locks();
+      if (locks) require(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, self, 0, used.handle()), &step, "MPI_Win_lock");
+      std::memcpy(memory + step.at, buffer.address(), step.target_side.span());
       if (locks) {
-        require(MPI_Win_sync(on.handle()), &step, "MPI_Win_sync");
-        require(MPI_Win_unlock(self, on.handle()), &step, "MPI_Win_unlock");
+        require(MPI_Win_sync(used.handle()), &step, "MPI_Win_sync");
+        require(MPI_Win_unlock(self, used.handle()), &step, "MPI_Win_unlock");
       }
       apply(step, model_of(step), &buffer, nullptr, nullptr);
     }
@@ -175,7 +175,7 @@ void Player::simulate(Step const& step) {
   step.origin.for_each([&](std::ptrdiff_t offset, std::size_t bytes) {
     fill(step.base, random, step.op == Combine::prod, origin.address() + offset, bytes);
   });
-  std::vector<std::byte> compare(step.there.bytes());
+  std::vector<std::byte> compare(step.target_side.bytes());
   if (step.call == Call::compare_and_swap) {
     fill(step.base, random, false, compare.data(), compare.size());
     if (step.seed % 4 != 0)
@@ -210,7 +210,7 @@ void Player::play_operation(Step const& step) {
     pending.result = std::make_unique<Buffer>(step.result);
     pending.result->expect_present();
   }
-  pending.compare.resize(step.there.bytes());
+  pending.compare.resize(step.target_side.bytes());
   if (step.call == Call::compare_and_swap) {
     fill(step.base, random, false, pending.compare.data(), pending.compare.size());
     if (step.seed % 4 != 0 && !nobody)
@@ -229,28 +229,28 @@ void Player::play_operation(Step const& step) {
 
 int Player::issue(Pending& pending) {
   Step const& step = *pending.step;
-  Window& on = window(step.window);
-  int const target = on.rank_of(step.target);
-  MPI_Aint const at = on.displacement(step.target, step.at);
+  Window& used = window(step.window);
+  int const target = used.rank_of(step.target);
+  MPI_Aint const at = used.displacement(step.target, step.at);
   if (step.call == Call::fetch_and_op || step.call == Call::compare_and_swap)
     return issue_single(pending, target, at);
   if (step.notification >= 0) return issue_notification(pending, target, at);
   if (step.request) return issue_with_request(pending, target, at);
   Use const& o = step.origin;
-  Use const& t = step.there;
+  Use const& t = step.target_side;
   void* const origin = pending.origin->address();
   MPI_Datatype const type = o.shape->type;
-  MPI_Datatype const there = t.shape->type;
+  MPI_Datatype const target_type = t.shape->type;
   switch (step.call) {
-    case Call::put: return MPI_Put(origin, o.count, type, target, at, t.count, there, on.handle());
-    case Call::get: return MPI_Get(origin, o.count, type, target, at, t.count, there, on.handle());
+    case Call::put: return MPI_Put(origin, o.count, type, target, at, t.count, target_type, used.handle());
+    case Call::get: return MPI_Get(origin, o.count, type, target, at, t.count, target_type, used.handle());
     case Call::accumulate:
-      return MPI_Accumulate(origin, o.count, type, target, at, t.count, there, handle_of(step), on.handle());
+      return MPI_Accumulate(origin, o.count, type, target, at, t.count, target_type, handle_of(step), used.handle());
     default:
       return MPI_Get_accumulate(is_without_origin(step) ? nullptr : origin,
                                 is_without_origin(step) ? 0 : o.count, type, pending.result->address(),
-                                step.result.count, step.result.shape->type, target, at, t.count, there,
-                                handle_of(step), on.handle());
+                                step.result.count, step.result.shape->type, target, at, t.count, target_type,
+                                handle_of(step), used.handle());
   }
 }
 
@@ -258,21 +258,21 @@ int Player::issue_with_request(Pending& pending, int target, MPI_Aint at) {
   Step const& step = *pending.step;
   MPI_Win const handle = window(step.window).handle();
   Use const& o = step.origin;
-  Use const& t = step.there;
+  Use const& t = step.target_side;
   void* const origin = pending.origin->address();
   MPI_Datatype const type = o.shape->type;
-  MPI_Datatype const there = t.shape->type;
+  MPI_Datatype const target_type = t.shape->type;
   MPI_Request* const request = &pending.request;
   switch (step.call) {
-    case Call::put: return MPI_Rput(origin, o.count, type, target, at, t.count, there, handle, request);
-    case Call::get: return MPI_Rget(origin, o.count, type, target, at, t.count, there, handle, request);
+    case Call::put: return MPI_Rput(origin, o.count, type, target, at, t.count, target_type, handle, request);
+    case Call::get: return MPI_Rget(origin, o.count, type, target, at, t.count, target_type, handle, request);
     case Call::accumulate:
-      return MPI_Raccumulate(origin, o.count, type, target, at, t.count, there, handle_of(step), handle,
+      return MPI_Raccumulate(origin, o.count, type, target, at, t.count, target_type, handle_of(step), handle,
                              request);
     default:
       return MPI_Rget_accumulate(is_without_origin(step) ? nullptr : origin,
                                  is_without_origin(step) ? 0 : o.count, type, pending.result->address(),
-                                 step.result.count, step.result.shape->type, target, at, t.count, there,
+                                 step.result.count, step.result.shape->type, target, at, t.count, target_type,
                                  handle_of(step), handle, request);
   }
 }
@@ -289,31 +289,31 @@ int Player::issue_single(Pending& pending, int target, MPI_Aint at) {
 }
 
 void Player::play_synchronisation(Step const& step) {
-  Window& on = window(step.window);
-  int const target = on.rank_of(step.target);
+  Window& used = window(step.window);
+  int const target = used.rank_of(step.target);
   int const assert = step.nocheck ? MPI_MODE_NOCHECK : 0;
   int code = MPI_SUCCESS;
   switch (step.call) {
     case Call::lock:
-      code = MPI_Win_lock(step.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, assert, on.handle());
+      code = MPI_Win_lock(step.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, assert, used.handle());
       break;
-    case Call::lock_all: code = MPI_Win_lock_all(assert, on.handle()); break;
-    case Call::unlock: code = MPI_Win_unlock(target, on.handle()); break;
-    case Call::unlock_all: code = MPI_Win_unlock_all(on.handle()); break;
-    case Call::flush: code = MPI_Win_flush(target, on.handle()); break;
-    case Call::flush_all: code = MPI_Win_flush_all(on.handle()); break;
-    case Call::flush_local: code = MPI_Win_flush_local(target, on.handle()); break;
-    case Call::flush_local_all: code = MPI_Win_flush_local_all(on.handle()); break;
-    case Call::sync: code = MPI_Win_sync(on.handle()); break;
+    case Call::lock_all: code = MPI_Win_lock_all(assert, used.handle()); break;
+    case Call::unlock: code = MPI_Win_unlock(target, used.handle()); break;
+    case Call::unlock_all: code = MPI_Win_unlock_all(used.handle()); break;
+    case Call::flush: code = MPI_Win_flush(target, used.handle()); break;
+    case Call::flush_all: code = MPI_Win_flush_all(used.handle()); break;
+    case Call::flush_local: code = MPI_Win_flush_local(target, used.handle()); break;
+    case Call::flush_local_all: code = MPI_Win_flush_local_all(used.handle()); break;
+    case Call::sync: code = MPI_Win_sync(used.handle()); break;
     case Call::wait: wait_all(step.seed); return;
     default: code = play_extension(step); break;
   }
   require(code, &step, name_of(step.call));
   if (step.call == Call::unlock || step.call == Call::flush || step.call == Call::flush_local) {
-    release(step.window, step.target);
+    check_buffers(step.window, step.target);
   } else if (step.call == Call::unlock_all || step.call == Call::flush_all ||
              step.call == Call::flush_local_all) {
-    release(step.window, -1);
+    check_buffers(step.window, all_targets);
   }
 }
 
@@ -346,9 +346,10 @@ void Player::wait_all(std::uint64_t seed) {
   wait_for_flushes();
 }
 
-void Player::release(int window, int target) {
+void Player::check_buffers(int window, int target) {
   for (Pending& pending : pending_) {
-    bool const meant = pending.step->window == window && (target < 0 || pending.step->target == target);
+    bool const meant =
+        pending.step->window == window && (target == all_targets || pending.step->target == target);
     if (meant) check(pending);
   }
 }
@@ -368,16 +369,16 @@ void Player::check(Pending& pending) {
 
 void Player::check_memories() {
   for (std::size_t i = 0; i < plan_.windows.size(); ++i) {
-    Window& on = *windows_[i];
+    Window& used = *windows_[i];
     auto const memory = static_cast<std::size_t>(plan_.windows[i].memory);
     auto const me = static_cast<std::size_t>(rank_);
     if (plan_.windows[i].on_other || !plan_.memories[memory].present[me]) continue;
-    if (on.locks())
-      require(MPI_Win_lock(MPI_LOCK_SHARED, on.rank_of(rank_), 0, on.handle()), nullptr, "MPI_Win_lock");
+    if (used.locks())
+      require(MPI_Win_lock(MPI_LOCK_SHARED, used.rank_of(rank_), 0, used.handle()), nullptr, "MPI_Win_lock");
     std::string const difference =
-        difference_of(on.content(), models_[memory][me], plan_.memories[memory].layout);
+        difference_of(used.content(), models_[memory][me], plan_.memories[memory].layout);
     if (!difference.empty()) fail("memory of window " + std::to_string(i) + " differs " + difference);
-    if (on.locks()) require(MPI_Win_unlock(on.rank_of(rank_), on.handle()), nullptr, "MPI_Win_unlock");
+    if (used.locks()) require(MPI_Win_unlock(used.rank_of(rank_), used.handle()), nullptr, "MPI_Win_unlock");
   }
 }
 

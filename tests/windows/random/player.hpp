@@ -55,8 +55,9 @@ class Player {
   int flush_several(Step const& step);
   void wait_for_flushes();
   void wait_all(std::uint64_t seed);
-  /// Checks and overwrites the buffers of operations on the window: those for one target, or for all (-1).
-  void release(int window, int target);
+  static constexpr int all_targets = -1;
+  /// Checks and overwrites the buffers of operations on the window, to one target or to all.
+  void check_buffers(int window, int target);
   void check(Pending& pending);
   void check_memories();
   void simulate(Step const& step);

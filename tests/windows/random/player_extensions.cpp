@@ -104,8 +104,8 @@ int Player::issue_notification(Pending& pending, int target, MPI_Aint at) {
                      MPI_DATATYPE_NULL,
                      target,
                      at,
-                     step.there.count,
-                     step.there.shape->type,
+                     step.target_side.count,
+                     step.target_side.shape->type,
                      step.call >= Call::accumulate ? stress::handle_of(step.op) : MPI_OP_NULL,
                      step.notification,
                      window(step.window).handle(),
@@ -123,7 +123,7 @@ int Player::flush_several(Step const& step) {
   std::vector<MPI_Win> handles;
   for (int const index : step.windows) handles.push_back(window(index).handle());
   int const code = flush_windows(handles);
-  for (int const index : step.windows) release(index, -1);
+  for (int const index : step.windows) check_buffers(index, all_targets);
   return code;
 }
 
@@ -153,7 +153,7 @@ int Player::play_extension(Step const& step) {
       order_or_flush(step.call, target_window.rank_of(step.target), target_window.handle(), &request);
   if (code != MPI_SUCCESS || step.call == Call::order || step.call == Call::order_all) return code;
   if (step.call >= Call::flush_thread) {
-    release(step.window, target);
+    check_buffers(step.window, target);
     return code;
   }
   flushes_.push_back({request, {}});

@@ -33,11 +33,11 @@ std::vector<bool*> idle_flushes(Plan& plan) {
   for (Episode& episode : plan.episodes) {
     for (std::size_t rank = 0; rank < episode.steps.front().size(); ++rank) {
       std::vector<bool*> flushes;
-      bool idle = episode.on;
+      bool idle = episode.enabled;
       for (auto& segment : episode.steps) {
         for (Step& step : segment[rank]) {
-          if (step.on && is_operation(step.call)) idle = false;
-          if (step.on && is_flush(step.call)) flushes.push_back(&step.on);
+          if (step.enabled && is_operation(step.call)) idle = false;
+          if (step.enabled && is_flush(step.call)) flushes.push_back(&step.enabled);
         }
       }
       if (idle) found.insert(found.end(), flushes.begin(), flushes.end());
@@ -51,15 +51,15 @@ std::vector<bool*> idle_flushes(Plan& plan) {
 void shrink(Plan& plan, std::function<bool()> const& fails, int trials) {
   // std::vector<bool> has no addresses: the plan's own members are the switches.
   std::vector<bool*> episodes;
-  for (Episode& episode : plan.episodes) episodes.push_back(&episode.on);
+  for (Episode& episode : plan.episodes) episodes.push_back(&episode.enabled);
   turn_off(episodes, fails, trials);
   std::vector<bool*> steps;
   for (Episode& episode : plan.episodes) {
-    if (!episode.on) continue;
+    if (!episode.enabled) continue;
     for (auto& segment : episode.steps) {
       for (auto& rank : segment) {
         for (Step& step : rank) {
-          if (!step.needed) steps.push_back(&step.on);
+          if (!step.needed) steps.push_back(&step.enabled);
         }
       }
     }
