@@ -34,8 +34,8 @@ long number_in(fs::path const& file, long otherwise) {
   return stream >> number ? number : otherwise;
 }
 
-/// Runs `action(pid)` in a process that has a sibling process `pid`: of the same user, and neither an ancestor
-/// of the other, as between two ranks. Returns its result: 0 or an error number.
+/// Runs `action(pid)` in a process that has a sibling process `pid`: of the same user, and neither an
+/// ancestor of the other, as between two ranks. Returns its result: 0 or an error number.
 template <typename Action>
 int run_beside_sibling(Action action) {
   pid_t const sibling = ::fork();
@@ -125,8 +125,9 @@ Finding network_devices() {
 }
 
 Finding shared_memory_size() {
-  Finding finding{"/dev/shm", Verdict::no, "",
-                  "mount a tmpfs on /dev/shm; without it UCX uses the network between processes of one host, too"};
+  Finding finding{
+      "/dev/shm", Verdict::no, "",
+      "mount a tmpfs on /dev/shm; without it UCX uses the network between processes of one host, too"};
   struct statvfs file_system {};
   if (::statvfs("/dev/shm", &file_system) != 0) {
     finding.reason = error_text(errno);

@@ -158,7 +158,7 @@ int test_some(decltype(&MPI_Testsome) pass_on, int count, MPI_Request* requests,
 
 // Defines both names of MPI's `call`, with these parameters, by `function`. Each forwards to the next
 // definition of its own name: a tool behind the library may define the MPI_ name and call the PMPI_ name.
-#define MPIX_HOST_DEFINE_BOTH(call, function, parameters, ...)       \
+#define MPIX_HOST_DEFINE_BOTH(call, function, parameters, ...)     \
   MPIX_HOST_INTERCEPT int MPI_##call parameters {                  \
     static auto* const pass_on = next(&MPI_##call, "MPI_" #call);  \
     return function(pass_on, __VA_ARGS__);                         \
@@ -172,29 +172,33 @@ extern "C" {
 
 MPIX_HOST_DEFINE_BOTH(Barrier, barrier, (MPI_Comm comm), comm)
 MPIX_HOST_DEFINE_BOTH(Recv, receive,
-                    (void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                     MPI_Status* status),
-                    buffer, count, type, source, tag, comm, status)
-MPIX_HOST_DEFINE_BOTH(Probe, probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), source, tag, comm,
-                    status)
+                      (void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                       MPI_Status* status),
+                      buffer, count, type, source, tag, comm, status)
+MPIX_HOST_DEFINE_BOTH(Probe, probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), source, tag,
+                      comm, status)
 MPIX_HOST_DEFINE_BOTH(Mprobe, matched_probe,
-                    (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), source,
-                    tag, comm, message, status)
+                      (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), source,
+                      tag, comm, message, status)
 MPIX_HOST_DEFINE_BOTH(Wait, wait, (MPI_Request * request, MPI_Status* status), request, status)
 MPIX_HOST_DEFINE_BOTH(Waitall, wait_all, (int count, MPI_Request requests[], MPI_Status statuses[]), count,
-                    requests, statuses)
+                      requests, statuses)
 MPIX_HOST_DEFINE_BOTH(Waitany, wait_any, (int count, MPI_Request requests[], int* index, MPI_Status* status),
-                    count, requests, index, status)
+                      count, requests, index, status)
 MPIX_HOST_DEFINE_BOTH(Waitsome, wait_some,
-                    (int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]),
-                    count, requests, completed, indices, statuses)
-MPIX_HOST_DEFINE_BOTH(Test, test, (MPI_Request * request, int* done, MPI_Status* status), request, done, status)
-MPIX_HOST_DEFINE_BOTH(Testall, test_all, (int count, MPI_Request requests[], int* done, MPI_Status statuses[]),
-                    count, requests, done, statuses)
+                      (int count, MPI_Request requests[], int* completed, int indices[],
+                       MPI_Status statuses[]),
+                      count, requests, completed, indices, statuses)
+MPIX_HOST_DEFINE_BOTH(Test, test, (MPI_Request * request, int* done, MPI_Status* status), request, done,
+                      status)
+MPIX_HOST_DEFINE_BOTH(Testall, test_all,
+                      (int count, MPI_Request requests[], int* done, MPI_Status statuses[]), count, requests,
+                      done, statuses)
 MPIX_HOST_DEFINE_BOTH(Testany, test_any,
-                    (int count, MPI_Request requests[], int* index, int* done, MPI_Status* status), count,
-                    requests, index, done, status)
+                      (int count, MPI_Request requests[], int* index, int* done, MPI_Status* status), count,
+                      requests, index, done, status)
 MPIX_HOST_DEFINE_BOTH(Testsome, test_some,
-                    (int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]),
-                    count, requests, completed, indices, statuses)
+                      (int count, MPI_Request requests[], int* completed, int indices[],
+                       MPI_Status statuses[]),
+                      count, requests, completed, indices, statuses)
 }

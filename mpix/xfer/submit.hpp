@@ -13,7 +13,8 @@ namespace mpixrma {
 inline bool submit_direct(Target& target, engine::RmaOp const& operation) {
   // An ordered get may have to wait for an earlier put of this process to itself.
   if (operation.is_get() && has(operation.flags, OpFlags::ordered)) return false;
-  // An update with element_atomic may have to wait for stripes that are held across messages: left to the engine.
+  // An update with element_atomic may have to wait for stripes that are held across messages: left to the
+  // engine.
   if (operation.is_update() && has(operation.flags, OpFlags::element_atomic)) return false;
   return try_direct(target, operation);
 }

@@ -6,17 +6,18 @@
 #include <optional>
 #include <string>
 
+#include "nam/server/main_process_link.hpp"
 #include "nam/server/options.hpp"
 #include "nam/server/request.hpp"
 #include "nam/server/server_state.hpp"
-#include "nam/server/main_process_link.hpp"
 
 namespace mpixrma::nam {
 
 class ControlServer {
  public:
   /// `reread` returns the present options, or nothing if they are wrong. Throws Error.
-  ControlServer(Options options, std::function<std::optional<Options>()> reread, MainProcessLink& main_process);
+  ControlServer(Options options, std::function<std::optional<Options>()> reread,
+                MainProcessLink& main_process);
 
   /// Runs until it is requested to end. Returns the exit code.
   int run();

@@ -16,9 +16,9 @@
 #include "nam/process/connection.hpp"
 #include "nam/process/token_buckets.hpp"
 #include "nam/server/grant_file.hpp"
+#include "nam/server/main_process_link.hpp"
 #include "nam/server/retry.hpp"
 #include "nam/server/session_queue.hpp"
-#include "nam/server/main_process_link.hpp"
 
 namespace mpixrma::nam {
 
@@ -42,8 +42,8 @@ class DataLink {
 
   /// `setup` is the message that the data process gets, without the windows. `storage`: of the grant.
   /// `fairness_group`: the group in whose turns the event loop serves messages of the data process.
-  DataLink(EventLoop& loop, MainProcessLink& main_process, Json setup, StorageKind storage, std::string fairness_group,
-           Events events);
+  DataLink(EventLoop& loop, MainProcessLink& main_process, Json setup, StorageKind storage,
+           std::string fairness_group, Events events);
 
   /// Whether start() is tried again after the catalog could not be written. After a shortage of descriptors
   /// or memory, start() is always tried again.

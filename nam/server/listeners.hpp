@@ -7,10 +7,10 @@
 
 #include "nam/process/event_loop.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/server/main_process_link.hpp"
 #include "nam/server/options.hpp"
 #include "nam/server/retry.hpp"
 #include "nam/server/server_keys.hpp"
-#include "nam/server/main_process_link.hpp"
 
 namespace mpixrma::nam {
 

@@ -25,8 +25,8 @@
 #include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/server/exit_codes.hpp"
-#include "nam/server/service_manager.hpp"
 #include "nam/server/main_process_link.hpp"
+#include "nam/server/service_manager.hpp"
 
 extern char** environ;
 
@@ -317,7 +317,8 @@ uid_t MainProcess::user_for(std::string const& grant, GrantState const& state) c
   return user;
 }
 
-/// Returns a data user that no grant uses, without processes or an entry in the user database. The search begins at a number derived from the grant, so that servers rarely choose the same.
+/// Returns a data user that no grant uses, without processes or an entry in the user database. The search
+/// begins at a number derived from the grant, so that servers rarely choose the same.
 uid_t MainProcess::free_user(std::string const& grant) const {
   std::set<uid_t> taken = uids_in_use();
   for (auto const& [id, state] : grants_) {

@@ -14,7 +14,8 @@
 namespace mpixrma::nam {
 
 /// Limits of messages between the main process and the control process.
-inline constexpr ChannelLimits main_process_limits{.head_bytes = 64 * 1024, .data_bytes = 0, .descriptors = 3};
+inline constexpr ChannelLimits main_process_limits{
+    .head_bytes = 64 * 1024, .data_bytes = 0, .descriptors = 3};
 
 class MainProcessLink {
  public:

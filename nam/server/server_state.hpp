@@ -12,12 +12,12 @@
 #include "nam/server/listeners.hpp"
 #include "nam/server/live_grants.hpp"
 #include "nam/server/lost_windows.hpp"
+#include "nam/server/main_process_link.hpp"
 #include "nam/server/name_searches.hpp"
 #include "nam/server/options.hpp"
 #include "nam/server/refusals.hpp"
 #include "nam/server/request_audit.hpp"
 #include "nam/server/server_keys.hpp"
-#include "nam/server/main_process_link.hpp"
 #include "nam/server/user_secrets.hpp"
 
 namespace mpixrma::nam {

@@ -218,7 +218,8 @@ void Origin::modify(int rank, int kind) {
   Shape const& other = job_.shapes.any(random_, base);
   Shape const& shape = is_dense(other) ? other : job_.shapes.plain(base);
   std::size_t const wanted = chance(70) ? 1 : chance(90) ? 1 + below(40) : 1 + below(400);
-  auto const count = static_cast<int>(std::max<std::size_t>(wanted * base.size / static_cast<std::size_t>(shape.extent), 1));
+  auto const count =
+      static_cast<int>(std::max<std::size_t>(wanted * base.size / static_cast<std::size_t>(shape.extent), 1));
   std::size_t const bytes = static_cast<std::size_t>(shape.extent * count);
   std::size_t at = 0;
   if (!place(kind, rank, zone, base.size, 0, static_cast<std::ptrdiff_t>(bytes), &at)) return;

@@ -250,9 +250,14 @@ void Operations::add(Access const& access, std::vector<Access> const& open, std:
   }
   if (step.checked) {
     auto const at = static_cast<std::ptrdiff_t>(step.at);
-    Conflicts::Range const range{
-        step.window,        access.rank, step.target, at + step.target_side.low(), at + step.target_side.high(),
-        kind_of(step.call), step.base,   step.request};
+    Conflicts::Range const range{step.window,
+                                 access.rank,
+                                 step.target,
+                                 at + step.target_side.low(),
+                                 at + step.target_side.high(),
+                                 kind_of(step.call),
+                                 step.base,
+                                 step.request};
     bool const ordered =
         features_.has(Feature::order) && !window(step.window).unordered && !window(step.window).same_op;
     if (conflicts_.meets(range, ordered)) {

@@ -152,7 +152,7 @@ struct Step {
   bool exclusive = false;
   bool nocheck = false;
   bool needed = false;  ///< whether later steps conflict without this one
-  bool enabled = true;       ///< false if removed while a failure is shrunk
+  bool enabled = true;  ///< false if removed while a failure is shrunk
   bool checked = true;  ///< whether the fetched value is known
   Combine op = Combine::replace;
   Base const* base = nullptr;

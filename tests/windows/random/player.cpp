@@ -101,7 +101,8 @@ void Player::open(Epoch const& epoch, std::size_t segment) {
   } else if (segment != 0) {
     return;
   } else if (epoch.kind == Epoch::lock_all) {
-    require(MPI_Win_lock_all(epoch.asserts ? MPI_MODE_NOCHECK : 0, used.handle()), nullptr, "MPI_Win_lock_all");
+    require(MPI_Win_lock_all(epoch.asserts ? MPI_MODE_NOCHECK : 0, used.handle()), nullptr,
+            "MPI_Win_lock_all");
   } else if (epoch.kind == Epoch::pscw) {
     std::vector<int> origins;
     for (int origin = 0; origin < size_; ++origin) {
@@ -245,7 +246,8 @@ int Player::issue(Pending& pending) {
     case Call::put: return MPI_Put(origin, o.count, type, target, at, t.count, target_type, used.handle());
     case Call::get: return MPI_Get(origin, o.count, type, target, at, t.count, target_type, used.handle());
     case Call::accumulate:
-      return MPI_Accumulate(origin, o.count, type, target, at, t.count, target_type, handle_of(step), used.handle());
+      return MPI_Accumulate(origin, o.count, type, target, at, t.count, target_type, handle_of(step),
+                            used.handle());
     default:
       return MPI_Get_accumulate(is_without_origin(step) ? nullptr : origin,
                                 is_without_origin(step) ? 0 : o.count, type, pending.result->address(),
@@ -295,7 +297,8 @@ void Player::play_synchronisation(Step const& step) {
   int code = MPI_SUCCESS;
   switch (step.call) {
     case Call::lock:
-      code = MPI_Win_lock(step.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, assert, used.handle());
+      code =
+          MPI_Win_lock(step.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, assert, used.handle());
       break;
     case Call::lock_all: code = MPI_Win_lock_all(assert, used.handle()); break;
     case Call::unlock: code = MPI_Win_unlock(target, used.handle()); break;
