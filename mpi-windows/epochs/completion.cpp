@@ -1,62 +1,55 @@
 #include "mpi-windows/epochs/completion.hpp"
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/failure.hpp"
+#include "mpi-windows/state/unreported_failures.hpp"
 
 namespace mpixrma::windows {
 
 namespace {
 
-int complete_parts(Window& window, Target& target);
+/// Returns the first late error of operations to the peer that has the memory, or MPI_SUCCESS.
+int take_late_error(Window& window, Target const& part) {
+  engine::LateError error;
+  if (part.memory_owner == nullptr ||
+      !engine::failed(window.engine.failures.take(*part.memory_owner, window.context, &error)))
+    return MPI_SUCCESS;
+  return failure_of(window, part, error);
+}
 
 }  // namespace
 
 int complete_messages(Window& window, Target& target) {
   // Waits for the operations that are outstanding now. If other threads issue more meanwhile, clear() leaves
   // `outstanding` set, so that the next completion waits for the later operations.
-  std::uint64_t const sequence = target.outstanding.get();
-  if (target.memory_owner == nullptr) {
-    int const error = complete_parts(window, target);
-    target.outstanding.clear(sequence);
-    return error;
-  }
-  window.engine.order.complete(*target.memory_owner, sequence);
-  target.outstanding.clear(sequence);
-  return take_failure(window, target);
+  std::uint64_t const mark = target.outstanding.get();
+  int error = MPI_SUCCESS;
+  for_each_outstanding(target, [&](Target& part, std::uint64_t sequence) {
+    window.engine.order.complete(*part.memory_owner, sequence);
+    if (&part == &target) return;
+    part.outstanding.clear(sequence);
+    error = first_of(error, take_late_error(window, part));
+  });
+  if (mark == 0 || target.memory_owner == nullptr) window.stores.complete();
+  target.outstanding.clear(mark);
+  return first_of(error, take_failure(window, target));
 }
 
 void wait_for_messages(Window& window, Target& target) {
-  for_each_part(target, [&window](Target& part) {
-    if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
-      window.engine.order.complete(*part.memory_owner, sequence);
+  for_each_outstanding(target, [&window](Target& part, std::uint64_t sequence) {
+    window.engine.order.complete(*part.memory_owner, sequence);
   });
   window.stores.complete();
 }
 
 int take_failure(Window& window, Target& target) {
   (void)mpix_host_operations()->deliver_completions();  // first, to report failures of freed requests too
-  engine::LateError error;
-  if (!engine::failed(window.engine.failures.take(*target.memory_owner, window.context, &error)))
-    return MPI_SUCCESS;
-  return failure_of(window, target, error);
+  int const error = take_late_error(window, target);
+  return error != MPI_SUCCESS ? error : take_unreported(window);
 }
-
-namespace {
-
-int complete_parts(Window& window, Target& target) {
-  int error = MPI_SUCCESS;
-  for_each_part(target, [&](Target& part) {
-    if (part.outstanding.is_set()) error = first_of(error, complete_messages(window, part));
-  });
-  window.stores.complete();
-  return error;
-}
-
-}  // namespace
 
 void complete_locally(Window& window, Target& target) {
-  for_each_part(target, [&window](Target& part) {
-    if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
-      window.engine.order.complete_local(*part.memory_owner, sequence);
+  for_each_outstanding(target, [&window](Target& part, std::uint64_t sequence) {
+    window.engine.order.complete_local(*part.memory_owner, sequence);
   });
 }
 
@@ -91,14 +84,9 @@ int report_losses(Window& window) {
 }
 
 int take_failures(Window& window) {
-  int error = MPI_SUCCESS;
+  int error = take_unreported(window);
   window.targets.for_each([&](Target& target) {
-    for_each_part(target, [&](Target& part) {
-      engine::LateError late;
-      if (part.memory_owner != nullptr &&
-          engine::failed(window.engine.failures.take(*part.memory_owner, window.context, &late)))
-        error = first_of(error, failure_of(window, part, late));
-    });
+    for_each_part(target, [&](Target& part) { error = first_of(error, take_late_error(window, part)); });
   });
   return error;
 }

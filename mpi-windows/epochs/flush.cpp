@@ -8,6 +8,7 @@
 #include "mpi-windows/epochs/queue.hpp"
 #include "mpi-windows/state/failure.hpp"
 #include "mpi-windows/state/request.hpp"
+#include "mpi-windows/state/unreported_failures.hpp"
 
 namespace mpixrma::windows {
 
@@ -28,7 +29,7 @@ int order_now(Window& window, Target& target) {
   if (sequence == 0) return MPI_SUCCESS;
   // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a striped
   // region are at processes that cannot order operations among each other. So wait for the messages.
-  if (target.view.local != nullptr || target.striped_region != nullptr)
+  if (target.view.local != nullptr || target.memory_owner == nullptr)
     return complete_messages(window, target);
   window.engine.order.fence(*target.memory_owner, sequence);
   return MPI_SUCCESS;
@@ -51,9 +52,8 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
            engine::AggregateCompletion::Part& completion) try {
   auto const begin = [=, &aggregate, &completion](Window& issuer, Target& opened, engine::Status access) {
     if (level == Level::remote) issuer.stores.complete();
-    for_each_part(opened, [&](Target& part) {
-      std::uint64_t const sequence = part.outstanding.get();
-      if (engine::failed(access) || sequence == 0) return;
+    for_each_outstanding(opened, [&](Target& part, std::uint64_t sequence) {
+      if (engine::failed(access)) return;
       engine::AggregateCompletion::Part* const completed = aggregate.add({.object = &part});
       if (completed == nullptr) return aggregate.record(engine::Status::out_of_memory);
       level == Level::local ? issuer.engine.order.watch_local(*part.memory_owner, sequence, *completed)
@@ -61,7 +61,8 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
                                                         *completed, &completed->error);
     });
     if (level == Level::remote && !engine::failed(access))
-      completion.target = {.rank = opened.rank, .error = take_queue_failure(opened)};
+      completion.target = {.rank = opened.rank,
+                           .error = first_of(take_queue_failure(opened), take_unreported(issuer))};
     bool const failed_in_queue = completion.target.error != MPI_SUCCESS;
     completion.done(completion, failed_in_queue ? engine::Status::bad_argument : access, 0);
     return MPI_SUCCESS;
@@ -94,9 +95,7 @@ int iflush_targets(Window& window, std::span<Target* const> targets, Level level
 }
 
 void add_outstanding(Target& target, std::vector<Target*>& pending) {
-  bool waits = target.is_queued();
-  for_each_part(target, [&](Target& part) { waits = waits || part.outstanding.is_set(); });
-  if (waits) pending.push_back(&target);
+  if (target.is_queued() || target.outstanding.is_set()) pending.push_back(&target);
 }
 
 }  // namespace
@@ -146,9 +145,8 @@ int begin_flush_all(Window& window) {
   if (!window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
   (void)serve_queues();
   window.targets.for_each([&window](Target& target) {
-    for_each_part(target, [&window](Target& part) {
-      if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
-        (void)window.engine.order.test(*part.memory_owner, sequence);
+    for_each_outstanding(target, [&window](Target& part, std::uint64_t sequence) {
+      (void)window.engine.order.test(*part.memory_owner, sequence);
     });
   });
   return MPI_SUCCESS;

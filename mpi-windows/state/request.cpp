@@ -18,7 +18,7 @@ void keep(RequestCompletion const& failed) noexcept {
   ReportedTarget const& subject = failed.subject;
   engine::TargetMemory const memory{static_cast<engine::RemoteAddress>(subject.disp), subject.bytes, true,
                                     engine::ExposureId::none};
-  keep_unreported(failed.context, {failed.status, subject.kind, memory, subject.rank});
+  keep_unreported(failed.context, {failed.status, subject.kind, memory, subject.rank}, failed.error);
 }
 
 int code_of(RequestCompletion const& failed) noexcept {

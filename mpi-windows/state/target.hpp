@@ -52,7 +52,7 @@ struct Target {
   engine::Peer* memory_owner = nullptr;
   engine::AccessGuard const* guard = &no_guard;  ///< of `memory_owner`
   /// Marks of the operations that the window has issued to `memory_owner`, or to the parts of a striped
-  /// region.
+  /// region. Also set, without any operation, to make the next synchronisation report a failure.
   engine::OutstandingMark outstanding;
 
   engine::ExposureId exposure{};
@@ -139,6 +139,16 @@ template <typename Visitor>
 void for_each_part(Target& target, Visitor visit) {
   if (target.striped_region == nullptr) return visit(target);
   for (auto const& part : target.striped_region->parts) visit(*part);
+}
+
+/// Calls `visit(part, sequence)` for the target or, for a striped region, for each part, if operations up to
+/// `sequence` are outstanding at a peer.
+template <typename Visitor>
+void for_each_outstanding(Target& target, Visitor visit) {
+  for_each_part(target, [&](Target& part) {
+    std::uint64_t const sequence = part.memory_owner != nullptr ? part.outstanding.get() : 0;
+    if (sequence != 0) visit(part, sequence);
+  });
 }
 
 }  // namespace mpixrma::windows

@@ -159,6 +159,45 @@ TEST_F(LostServer, WaitForALockFails) {
   start_server();
 }
 
+/// The next completion reports the failure of a request that was freed while its operation waited for a lock.
+TEST_F(LostServer, FailureOfAFreedRequestIsReportedByTheNextCompletion) {
+  if (size_ == 1) GTEST_SKIP() << "nobody waits for a lock of his own";
+  using Completion = int (*)(MPI_Win);
+  Completion const completions[] = {
+      [](MPI_Win window) { return MPI_Win_flush(0, window); },
+      [](MPI_Win window) { return MPI_Win_flush_local(0, window); },
+      [](MPI_Win window) { return MPIX_Win_order(0, window); },
+      [](MPI_Win window) {
+        MPI_Request flush = MPI_REQUEST_NULL;
+        int const code = MPIX_Win_iflush(0, window, &flush);
+        return code == MPI_SUCCESS ? MPI_Wait(&flush, MPI_STATUS_IGNORE) : code;
+      },
+      [](MPI_Win) { return MPI_SUCCESS; },
+  };
+  for (Completion const complete : completions) {
+    MPI_Win window = make("deep_nam");
+    if (rank_ == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    MPI_Barrier(world);
+    long const value = 6;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (rank_ == 1) {
+      MPI_Win_lock_all(0, window);
+      EXPECT_EQ(MPI_Rput(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window, &request), MPI_SUCCESS);
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+    kill_server();
+    if (rank_ == 1) {
+      int const code = complete(window);
+      int const at_end = MPI_Win_unlock_all(window);
+      EXPECT_EQ(class_of(code != MPI_SUCCESS ? code : at_end), MPI_ERR_WIN);
+    }
+    MPI_Barrier(world);
+    if (rank_ == 0) MPI_Win_unlock(0, window);
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+    start_server();
+  }
+}
+
 TEST_F(LostServer, PersistentWindowIsFoundByANewConnection) {
   MPI_Win before = make("deep_nam_persistent");
   std::string const port = value_of(before, "deep_win_port_name");
