@@ -58,6 +58,8 @@ int new_number() {
   return last_handle;
 }
 
+bool is_complete(Pending const& pending) { return pending.count.load(std::memory_order_acquire) == 0; }
+
 Pending& pending_of(int* handle, int process) {
   if (handle == nullptr) return implicit_pending[process];
   if (Pending* const known = find(*handle)) return *known;
@@ -76,6 +78,11 @@ void retire(Pending& pending) {
   pending.handle = no_pending;
 }
 
+/// Whether another thread has issued operations that nobody has waited for, or whose failure is not reported.
+bool has_further(Pending const& pending) {
+  return !is_complete(pending) || mpixrma::engine::failed(pending.failed.status);
+}
+
 /// Ends the use of `pending` by a thread that has waited.
 void release(Pending& pending) {
   if (--pending.waiters == 0 && pending.handle == no_pending) unused_pending.push_back(&pending);
@@ -91,8 +98,6 @@ PendingOperation& new_operation(int* handle, int process) {
   operation.pending->count.fetch_add(1, std::memory_order_relaxed);
   return operation;
 }
-
-bool is_complete(Pending const& pending) { return pending.count.load(std::memory_order_acquire) == 0; }
 
 using PendingList = std::vector<Pending*>;
 
@@ -124,10 +129,11 @@ class Waiter {
   /// Null if there are no operations.
   Pending* pending() const noexcept { return pending_; }
 
-  /// Call when the operations are complete.
+  /// Call when the operations are complete. Another thread may have emptied the handle, or have issued
+  /// further operations with it.
   void empty_handle() {
     std::lock_guard const held(tables_lock);
-    if (find(handle_.load(std::memory_order_relaxed)) != pending_) return;  // emptied by another thread
+    if (find(handle_.load(std::memory_order_relaxed)) != pending_ || has_further(*pending_)) return;
     retire(*pending_);
     handle_.store(no_pending, std::memory_order_relaxed);
   }
@@ -153,8 +159,7 @@ class WaiterForAll {
     std::lock_guard const held(tables_lock);
     for (Pending* const pending : all_) {
       // Another thread may have emptied the handle, or have issued further operations with it.
-      bool const further = !is_complete(*pending) || mpixrma::engine::failed(pending->failed.status);
-      if (pending->handle != no_pending && !further) retire(*pending);
+      if (pending->handle != no_pending && !has_further(*pending)) retire(*pending);
       release(*pending);
     }
   }

@@ -25,6 +25,8 @@ using mpixrma::engine::Status;
 /// The thread that holds a mutex: its number as an owner of the engine's locks, plus 1. 0: not held by this
 /// process.
 using Holder = std::atomic<std::uint32_t>;
+/// A thread of this process is releasing the mutex.
+constexpr std::uint32_t releasing = UINT32_MAX;
 
 std::uint32_t this_thread() noexcept {
   static std::atomic<std::uint32_t> threads{0};
@@ -59,6 +61,9 @@ struct Mutex {
   /// Requests the lock for `thread`, the calling one. Requests of the threads of a process wait in the queue
   /// of the target like those of other processes.
   Status acquire(std::uint32_t thread, LockRequest&& request) {
+    // Until the release is issued, the lock has an owner, who may be this thread.
+    mpixrma::engine_of_process().waits.until(
+        [&] { return held.load(std::memory_order_acquire) != releasing; });
     request.lock = lock;
     request.owner = thread - 1;
     Status const status = mpixrma::lock_and_wait(target, request);
@@ -152,9 +157,17 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
   // Any thread of the process that locked an ARMCI mutex may unlock it.
-  std::uint32_t const holder = found.held.exchange(0, std::memory_order_relaxed);
-  if (holder == 0) fail(call, "mutex %d of process %d is not held by this process", mutex, process);
-  check(call, found.target.rank, nullptr, mpixrma::unlock(found.target, found.lock, holder - 1));
+  std::uint32_t holder = found.held.load(std::memory_order_relaxed);
+  do {
+    if (holder == 0 || holder == releasing)
+      fail(call, "mutex %d of process %d is not held by this process", mutex, process);
+  } while (!found.held.compare_exchange_weak(holder, releasing, std::memory_order_relaxed));
+  Status const status = mpixrma::unlock(found.target, found.lock, holder - 1);
+  // Another thread whose request was queued may hold the mutex now. Release: pairs with the acquire in
+  // Mutex::acquire(), whose request follows the release of the lock.
+  std::uint32_t expected = releasing;
+  found.held.compare_exchange_strong(expected, 0, std::memory_order_release, std::memory_order_relaxed);
+  check(call, found.target.rank, nullptr, status);
 }
 
 }  // namespace

@@ -45,8 +45,12 @@ class Progression {
         count_(count),
         step_(static_cast<std::uintptr_t>(stride)),
         first_(reinterpret_cast<std::uintptr_t>(pointers[0])),
-        last_(first_ + static_cast<std::uintptr_t>(count - 1) * step_),
-        wraps_(stride < 0 ? last_ > first_ : last_ < first_) {}
+        last_(first_ + static_cast<std::uintptr_t>(count - 1) * step_) {
+    std::ptrdiff_t distance = 0;
+    std::uintptr_t last = 0;
+    wraps_ = __builtin_mul_overflow(static_cast<std::ptrdiff_t>(count - 1), stride, &distance) ||
+             __builtin_add_overflow(first_, distance, &last);
+  }
 
   /// Whether the progression contains no null pointer and does not wrap around.
   bool is_sound() const noexcept { return !wraps_ && first_ != 0 && last_ != 0; }
@@ -67,7 +71,7 @@ class Progression {
   std::uintptr_t step_;
   std::uintptr_t first_;
   std::uintptr_t last_;
-  bool wraps_;
+  bool wraps_ = false;
 };
 
 /// Whether all pointers of both lists, which are equally long, follow their progressions.

@@ -98,6 +98,9 @@ void ompi_osc_mpix_request_start(mpix_host_request_t *request, mpix_handle_t com
 int ompi_osc_mpix_request_is_active(mpix_host_request_t *request);
 /* Passes completions to Open MPI; application threads only. Returns their number. */
 int ompi_osc_mpix_requests_drain(void);
+/* Likewise, and waits until completions that other threads are passing have been passed. Not from the
+ * progress function. */
+int ompi_osc_mpix_requests_deliver(void);
 
 /* Converts Open MPI's process name to the engine's process identity and back. */
 static inline uint64_t ompi_osc_mpix_pack_name(opal_process_name_t name)

@@ -16,6 +16,7 @@
 #include "opal/class/opal_free_list.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -42,6 +43,8 @@ static opal_free_list_t requests;
 /* Stack of completed requests. Requests are pushed one by one and taken all at once, so there is no ABA
  * problem. */
 static _Atomic(osc_mpix_request_t *) completed;
+/* Number of threads that pass completions on. */
+static atomic_int draining;
 
 static void set_communicator(osc_mpix_request_t *request, ompi_communicator_t *communicator)
 {
@@ -328,12 +331,30 @@ int ompi_osc_mpix_requests_drain(void)
         return 0;
     }
     int count = 0;
-    osc_mpix_request_t *request = atomic_exchange_explicit(&completed, NULL, memory_order_acquire);
+    atomic_fetch_add_explicit(&draining, 1, memory_order_relaxed);
+    /* Acquire: pairs with the release in ompi_osc_mpix_request_complete, for the fields of the request.
+     * Release: pairs with the acquire in ompi_osc_mpix_requests_deliver, for `draining`. */
+    osc_mpix_request_t *request = atomic_exchange_explicit(&completed, NULL, memory_order_acq_rel);
     while (NULL != request) {
         osc_mpix_request_t *next = request->next_completed; /* the request may be reused once completed */
         complete_to_mpi(request);
         request = next;
         ++count;
+    }
+    atomic_fetch_sub_explicit(&draining, 1, memory_order_release);
+    return count;
+}
+
+int ompi_osc_mpix_requests_deliver(void)
+{
+    int count = 0;
+    while (NULL != atomic_load_explicit(&completed, memory_order_acquire)) {
+        count += ompi_osc_mpix_requests_drain();
+    }
+    /* Acquire: pairs with the release in ompi_osc_mpix_requests_drain, for the failures that the other thread
+     * has recorded. */
+    while (0 != atomic_load_explicit(&draining, memory_order_acquire)) {
+        sched_yield();
     }
     return count;
 }

@@ -40,7 +40,7 @@ static ompi_osc_base_module_t destroyed_module = {.osc_free = free_destroyed};
 static int window_free(ompi_win_t *win)
 {
     int is_gone = 0;
-    (void) ompi_osc_mpix_requests_drain(); /* records failures of operations whose requests were freed */
+    (void) ompi_osc_mpix_requests_deliver(); /* records failures of operations whose requests were freed */
     /* With an open epoch MPI_Win_free would fail here, while other processes wait in MPI_Win_free. */
     if (ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
         mpix_window_end_epochs(ompi_osc_mpix_window(win));

@@ -56,16 +56,12 @@ bool has_exchanged(MPI_Comm inter) {
   return found != 0;
 }
 
-bool all_take_part(MPI_Comm inter) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  PMPI_Ibarrier(inter, &request);
-  if (completes(request, connect_timeout)) return true;
+void report_missing_processes() {
   std::fprintf(
       stderr,
       "MPIX_RMA: not all processes that MPI has connected with this one started the library within %lld "
       "s: the processes on the two sides cannot be targets of each other\n",
       static_cast<long long>(connect_timeout.count()));
-  return false;
 }
 
 /// Returns whether all processes of `group` were started with this process. Frees `group`.
@@ -106,9 +102,10 @@ void exchange_addresses(MPI_Comm inter) noexcept try {
   if (addresses == nullptr || inter == MPI_COMM_NULL || has_exchanged(inter)) return;
   is_connected.store(true, std::memory_order_relaxed);
   auto known = std::make_unique<Known>();
-  if (all_take_part(inter)) {
-    auto const forget = [addresses](KnownGroup const* group) { addresses->forget(*group); };
-    known->reset(&addresses->exchange(inter), forget);
+  if (KnownGroup const* const remote = addresses->exchange(inter, connect_timeout)) {
+    known->reset(remote, [addresses](KnownGroup const* group) { addresses->forget(*group); });
+  } else {
+    report_missing_processes();
   }
   PMPI_Comm_set_attr(inter, known_key(), known.release());
 } catch (std::exception const& error) {

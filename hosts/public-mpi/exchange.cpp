@@ -1,69 +1,90 @@
 #include "hosts/public-mpi/exchange.hpp"
 
 #include <algorithm>
+#include <climits>
+#include <memory>
 #include <new>
-#include <numeric>
 #include <random>
+#include <stdexcept>
+
+#include "hosts/public-mpi/host.hpp"
 
 namespace mpixrma::host {
 
 namespace {
 
-/// The fixed-size part of the exchange, which precedes the addresses.
-struct AddressHeader {
-  std::uint64_t process;
-  std::uint64_t address_bytes;
-};
-
-/// Returns the group whose addresses an exchange over `comm` collects.
-MPI_Group exchange_group(MPI_Comm comm) {
-  int inter = 0;
-  PMPI_Comm_test_inter(comm, &inter);
-  MPI_Group group = MPI_GROUP_NULL;
-  inter != 0 ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group);
-  return group;
+/// Waits for a collective operation, at most as long as `limit`. Returns whether it is complete.
+bool await(MPI_Request& request, std::optional<std::chrono::seconds> limit) {
+  if (limit) return completes(request, *limit);
+  PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  return true;
 }
 
 }  // namespace
 
-KnownGroup::KnownGroup(MPI_Comm comm, std::uint64_t process, std::vector<char> const& address)
-    : group_(exchange_group(comm)) {
+GatheredAddresses::GatheredAddresses(MPI_Comm comm, std::uint64_t process, std::vector<char> address)
+    : comm_(comm), own_(std::move(address)), own_header_{process, own_.size()} {
+  int inter = 0;
   int size = 0;
-  PMPI_Group_size(group_, &size);
-  AddressHeader const own{process, address.size()};
-  std::vector<AddressHeader> headers(static_cast<std::size_t>(size));
-  PMPI_Allgather(&own, sizeof own, MPI_BYTE, headers.data(), sizeof own, MPI_BYTE, comm);
-  for (AddressHeader const& header : headers) {
+  PMPI_Comm_test_inter(comm_, &inter);
+  inter != 0 ? PMPI_Comm_remote_size(comm_, &size) : PMPI_Comm_size(comm_, &size);
+  headers_.resize(static_cast<std::size_t>(size));
+}
+
+/// Without blocking calls: a process whose limit has passed does not call the second operation, for which the
+/// others must not wait for ever.
+bool GatheredAddresses::gather(std::optional<std::chrono::seconds> limit) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  PMPI_Iallgather(&own_header_, sizeof own_header_, MPI_BYTE, headers_.data(), sizeof own_header_, MPI_BYTE,
+                  comm_, &request);
+  if (!await(request, limit)) return false;
+  std::uint64_t bytes = 0;
+  for (Header const& header : headers_) {
     processes_.push_back(header.process);
     lengths_.push_back(static_cast<int>(header.address_bytes));
+    displacements_.push_back(static_cast<int>(bytes));
+    bytes += header.address_bytes;
+    if (bytes > INT_MAX) throw std::length_error("the addresses of all processes exceed 2 GiB");
   }
-  displacements_.resize(lengths_.size());
-  std::exclusive_scan(lengths_.begin(), lengths_.end(), displacements_.begin(), 0);
-  addresses_.resize(static_cast<std::size_t>(displacements_.back() + lengths_.back()));
-  PMPI_Allgatherv(address.data(), static_cast<int>(address.size()), MPI_BYTE, addresses_.data(),
-                  lengths_.data(), displacements_.data(), MPI_BYTE, comm);
+  addresses_.resize(bytes);
+  PMPI_Iallgatherv(own_.data(), static_cast<int>(own_.size()), MPI_BYTE, addresses_.data(), lengths_.data(),
+                   displacements_.data(), MPI_BYTE, comm_, &request);
+  return await(request, limit);
 }
+
+MPI_Group GatheredAddresses::group() const {
+  int inter = 0;
+  PMPI_Comm_test_inter(comm_, &inter);
+  MPI_Group group = MPI_GROUP_NULL;
+  inter != 0 ? PMPI_Comm_remote_group(comm_, &group) : PMPI_Comm_group(comm_, &group);
+  return group;
+}
+
+KnownGroup::KnownGroup(GatheredAddresses&& gathered)
+    : group_(gathered.group()), gathered_(std::move(gathered)) {}
 
 KnownGroup::~KnownGroup() { PMPI_Group_free(&group_); }
 
 std::uint64_t KnownGroup::process_at(MPI_Group group, int rank) const {
   int here = MPI_UNDEFINED;
   PMPI_Group_translate_ranks(group, 1, &rank, group_, &here);
-  return here == MPI_UNDEFINED ? 0 : processes_[static_cast<std::size_t>(here)];
+  return here == MPI_UNDEFINED ? 0 : gathered_.processes()[static_cast<std::size_t>(here)];
 }
 
 /// Tries the rank implied by consecutive identities first, which the processes of one job usually have.
 std::size_t KnownGroup::index_of(std::uint64_t process) const noexcept {
-  std::uint64_t const in_a_row = process - processes_.front();
-  if (in_a_row < processes_.size() && processes_[in_a_row] == process) return in_a_row;
-  return static_cast<std::size_t>(std::ranges::find(processes_, process) - processes_.begin());
+  std::vector<std::uint64_t> const& all = gathered_.processes();
+  std::uint64_t const in_a_row = process - all.front();
+  if (in_a_row < all.size() && all[in_a_row] == process) return in_a_row;
+  return static_cast<std::size_t>(std::ranges::find(all, process) - all.begin());
 }
 
 char const* KnownGroup::address_of(std::uint64_t process, std::size_t& length) const noexcept {
   std::size_t const index = index_of(process);
-  if (index == processes_.size() || lengths_[index] == 0) return nullptr;
-  length = static_cast<std::size_t>(lengths_[index]);
-  return addresses_.data() + displacements_[index];
+  if (index == gathered_.processes().size()) return nullptr;
+  std::span<char const> const found = gathered_.address(index);
+  length = found.size();
+  return found.empty() ? nullptr : found.data();
 }
 
 void AddressTable::assign_identities(MPI_Comm world) {
@@ -112,12 +133,17 @@ int AddressTable::peer_address(void* context, std::uint64_t process, void const*
   return -1;
 }
 
-KnownGroup const& AddressTable::exchange(MPI_Comm comm) {
+KnownGroup const* AddressTable::exchange(MPI_Comm comm, std::optional<std::chrono::seconds> limit) {
+  auto gathered = std::make_unique<GatheredAddresses>(comm, process_, own_);
+  if (!gathered->gather(limit)) {
+    (void)gathered.release();  // MPI still uses it
+    return nullptr;
+  }
   std::list<KnownGroup> made;
-  made.emplace_back(comm, process_, own_);
+  made.emplace_back(std::move(*gathered));
   std::lock_guard const held(lock_);
   known_.splice(known_.end(), made);
-  return known_.back();
+  return &known_.back();
 }
 
 void AddressTable::forget(KnownGroup const& known) {

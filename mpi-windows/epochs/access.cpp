@@ -100,7 +100,7 @@ int complete_opened(Window& window, Level level) {
   for (Target* const target : opened) {
     error = first_of(error, wait_for_queue(window, *target));
     error = first_of(error, complete_at(window, *target, level));
-    if (target->is_queued()) remove_queue(*target);
+    if (target->is_queued()) remove_queue(window, *target);
     target->close();
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -41,6 +41,7 @@ inline int begin_lock(Window& window, int type, int rank, int assertion) {
     try {
       error = take_lock(window, *made, mode, engine::LockSend::batched);
     } catch (std::bad_alloc const&) {
+      if (made->lock > Lock::unchecked) (void)release_lock(window, *made);  // it was granted already
     }
     if (error != MPI_SUCCESS) {
       end_lock_epoch(window, *made);

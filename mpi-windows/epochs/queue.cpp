@@ -78,6 +78,17 @@ bool may_issue(Window& window, Target& target) {
   return queue.awaited == Awaited::nothing;
 }
 
+/// As may_issue(), for a queue that this thread serves. If it throws, other threads may serve the queue.
+bool may_issue_served(Window& window, Target& target) {
+  try {
+    return may_issue(window, target);
+  } catch (...) {
+    std::lock_guard const held(queues().lock);
+    target.queue->is_being_served = false;
+    throw;
+  }
+}
+
 /// A call with a request reports a lack of memory through the request.
 int issue_call(QueuedCall& call, Window& window, Target& target, engine::Status access) {
   try {
@@ -160,9 +171,14 @@ void queue_behind_lock(Window& window, Target& target) {
   begin_queue(window, target, Awaited::stream);
 }
 
-void remove_queue(Target& target) {
-  std::lock_guard const held(queues().lock);
-  queues().remove(target);
+void remove_queue(Window& window, Target& target) {
+  window.engine.waits.until([&] {
+    std::lock_guard const held(queues().lock);
+    if (target.queue->is_being_served) return false;
+    queues().remove(target);
+    target.close();
+    return true;
+  });
 }
 
 int enqueue(Window& window, Target& target, std::unique_ptr<QueuedCall> call) {
@@ -184,7 +200,7 @@ int serve_queue(Window& window, Target& target) {
       return 0;
     queue.is_being_served = true;
   }
-  if (may_issue(window, target)) return issue_queued(window, target);
+  if (may_issue_served(window, target)) return issue_queued(window, target);
   std::lock_guard const held(queues().lock);
   queue.is_being_served = false;
   return 0;
@@ -203,7 +219,7 @@ int serve_queues() {
     if (queue.is_being_served) continue;
     queue.is_being_served = true;
     held.unlock();
-    if (may_issue(*entry.window, *entry.target)) {
+    if (may_issue_served(*entry.window, *entry.target)) {
       issued += issue_queued(*entry.window, *entry.target);
       held.lock();
     } else {

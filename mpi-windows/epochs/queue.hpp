@@ -16,8 +16,8 @@ void begin_queue(Window& window, Target& target, Awaited awaited);
 /// Queues later calls on an open target if messages to it wait for an in-stream lock
 /// (EngineLocks::acquire_in_stream).
 void queue_behind_lock(Window& window, Target& target);
-/// Removes the target from those whose queues are served.
-void remove_queue(Target& target);
+/// Removes the target from those whose queues are served, and closes it, once no thread serves its queue.
+void remove_queue(Window& window, Target& target);
 /// Queues a call if the target is queued; otherwise issues the call and returns its error code.
 int enqueue(Window& window, Target& target, std::unique_ptr<QueuedCall> call);
 /// Issues the calls in the queue of a target if they may be issued now. The target is open once all are

@@ -128,8 +128,8 @@ int barrier(Window& window) {
       [](Counter const&) {});
 }
 
-bool barrier_with_failure(Window& window, bool failed) {
-  int const error = disseminate(
+bool barrier_with_failure(Window& window, bool failed, int* loss) {
+  *loss = disseminate(
       window,
       [&](Target& next, std::size_t at) {
         failed ? signal_failure(window, next, at) : signal(window, next, at, engine::ElementType::uint64);
@@ -140,7 +140,7 @@ bool barrier_with_failure(Window& window, bool failed) {
         arrivals.fetch_and(failure_mark - 1, std::memory_order_relaxed);
         failed = true;
       });
-  return failed || error != MPI_SUCCESS;
+  return failed || *loss != MPI_SUCCESS;
 }
 
 void find_successors(Window& window) {

@@ -44,7 +44,8 @@ int synchronise(Window& window);
 /// process that has ended, or is out of reach.
 int barrier(Window& window);
 /// A barrier that returns at all processes whether `failed` is true at any. Must be followed by a barrier().
-bool barrier_with_failure(Window& window, bool failed);
+/// `*loss` is the error that barrier() would return.
+bool barrier_with_failure(Window& window, bool failed, int* loss);
 /// Looks up the barrier's successors in the rank table before the last barrier: the process that stores the
 /// host's table may leave the barrier, and free the table, while others still need it.
 void find_successors(Window& window);

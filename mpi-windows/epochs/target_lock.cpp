@@ -87,8 +87,8 @@ bool take_lock_decision(Window& window, Target& target) {
       window.cold->held.note_released(queue.request.mode, std::exchange(target.granted, 0));
     return true;
   }
-  if (target.granted == 0) note_granted(window, target, queue.request);
   target.lock = queue.request.mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  if (target.granted == 0) note_granted(window, target, queue.request);
   return true;
 }
 

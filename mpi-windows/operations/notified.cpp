@@ -85,10 +85,11 @@ int set_counters(Window& window, int count) {
   if (count < window.counters.count || count > counter_bounds(window).max) error = MPI_ERR_ARG;
   std::uint64_t* made = nullptr;
   int const allocated = error == MPI_SUCCESS ? make_counters(window, count, &made) : MPI_SUCCESS;
-  if (barrier_with_failure(window, allocated != MPI_SUCCESS)) {  // no process uses the old counters
+  int loss = MPI_SUCCESS;
+  if (barrier_with_failure(window, allocated != MPI_SUCCESS, &loss)) {  // no process uses the old counters
     if (made != nullptr) (void)window.engine.memory.free(made);
-    (void)barrier(window);
-    return error != MPI_SUCCESS ? error : allocated != MPI_SUCCESS ? allocated : MPI_ERR_NO_MEM;
+    loss = first_of(loss, barrier(window));
+    return first_of(first_of(error, allocated), first_of(loss, MPI_ERR_NO_MEM));
   }
   if (error == MPI_SUCCESS) replace_counters(window, made, count);
   {

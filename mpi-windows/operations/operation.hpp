@@ -211,8 +211,10 @@ inline int issue_with_notification(Window& window, Target& target, engine::RmaOp
     engine::Status const status = issue_alone(window, *target.memory_owner, operation);
     if (engine::failed(status)) return failure_of(window, target, status, operation);
   } else if (operation.target_layout.size() != 0) {
-    if (int const error = issue_operation(window, target, operation, nullptr); error != MPI_SUCCESS)
-      return error;
+    int const error = try_load_store(window, target, operation)
+                          ? MPI_SUCCESS
+                          : execute_without_peer(window, target, operation);
+    if (error != MPI_SUCCESS) return error;
   }
   return complete_and_notify(window, target, counter, request);
 }

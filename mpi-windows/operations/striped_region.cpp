@@ -208,18 +208,16 @@ engine::Issued issue_part(Window& window, Target& target, engine::RmaOp const& o
   return issue_to_engine(window, target, part);
 }
 
-/// Collects the outcomes of the operations on all parts, for the request of the whole if there is one.
+/// Collects the outcomes of the operations on all parts, for the completion of the whole if there is one.
 class AggregateOutcome {
  public:
-  AggregateOutcome(Window& window, MPI_Request* request)
-      : aggregate_(request != nullptr ? open_aggregate_request(window, request) : nullptr) {}
+  explicit AggregateOutcome(engine::AggregateCompletion* aggregate) noexcept : aggregate_(aggregate) {}
   ~AggregateOutcome() {
     if (aggregate_ != nullptr) aggregate_->close();
   }
   AggregateOutcome(AggregateOutcome const&) = delete;
   AggregateOutcome& operator=(AggregateOutcome const&) = delete;
 
-  bool has_request() const noexcept { return aggregate_ != nullptr; }
   engine::Status status() const noexcept { return first_; }
 
   /// Calls `issue` with the completion object of the operation on one part.
@@ -242,18 +240,12 @@ class AggregateOutcome {
   engine::Status first_ = engine::Status::ok;
 };
 
-}  // namespace
-
-int issue_without_peer(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
-  if (target.by_request != nullptr) return execute_by_request(window, target, operation, request);
-  if (target.striped_region == nullptr) return MPI_ERR_WIN;  // the window has ended at the memory server
+/// Issues the operation to all parts of the striped region.
+void issue_to_parts(Window& window, Target& target, engine::RmaOp const& operation,
+                    AggregateOutcome& outcome) {
   StripedRegion const& region = *target.striped_region;
-  if (!chunks_hold_whole_elements(region, operation.target, operation.target_layout, element_of(operation)))
-    return MPI_ERR_DISP;
   ChunkSplitter splitter(region, operation.target, operation.target_layout, origin_of(operation),
                          result_of(operation));
-  AggregateOutcome outcome(window, request);
-  if (request != nullptr && !outcome.has_request()) return MPI_ERR_NO_MEM;
   while (splitter.next()) {
     for (std::size_t i = 0; i < region.parts.size(); ++i) {
       if (splitter.runs_of(i).target.is_empty()) continue;
@@ -264,7 +256,44 @@ int issue_without_peer(Window& window, Target& target, engine::RmaOp const& oper
       if (region.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }
+}
+
+/// Whether the target has a striped region that can execute the operation. Returns an error class.
+int check_striped_region(Target const& target, engine::RmaOp const& operation) {
+  if (target.striped_region == nullptr) return MPI_ERR_WIN;  // the window has ended at the memory server
+  return chunks_hold_whole_elements(*target.striped_region, operation.target, operation.target_layout,
+                                    element_of(operation))
+             ? MPI_SUCCESS
+             : MPI_ERR_DISP;
+}
+
+}  // namespace
+
+int issue_without_peer(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
+  if (target.by_request != nullptr) return execute_by_request(window, target, operation, request);
+  if (int const error = check_striped_region(target, operation); error != MPI_SUCCESS) return error;
+  engine::AggregateCompletion* aggregate = nullptr;
+  if (request != nullptr && (aggregate = open_aggregate_request(window, request)) == nullptr)
+    return MPI_ERR_NO_MEM;
+  AggregateOutcome outcome(aggregate);
+  issue_to_parts(window, target, operation, outcome);
   return request != nullptr ? MPI_SUCCESS : class_of(window, outcome.status());
+}
+
+int execute_without_peer(Window& window, Target& target, engine::RmaOp operation) {
+  if (target.by_request != nullptr) return execute_by_request(window, target, operation, nullptr);
+  if (int const error = check_striped_region(target, operation); error != MPI_SUCCESS) return error;
+  operation.flags = operation.flags | engine::OpFlags::remote_completion;
+  engine::BlockingCompletion completion;
+  engine::AggregateCompletion* const aggregate = engine::AggregateCompletion::open(completion);
+  if (aggregate == nullptr) return MPI_ERR_NO_MEM;
+  {
+    AggregateOutcome outcome(aggregate);
+    issue_to_parts(window, target, operation, outcome);
+  }
+  window.engine.waits.until([&] { return completion.is_done.load(std::memory_order_acquire); });
+  return engine::failed(completion.status) ? failure_of(window, target, completion.status, operation)
+                                           : MPI_SUCCESS;
 }
 
 }  // namespace mpixrma::windows

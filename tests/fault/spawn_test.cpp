@@ -2,6 +2,7 @@
 #include "tests/fault/spawn.hpp"
 #include "tests/fault/meeting.hpp"
 #include "tests/fault/own_process.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
 namespace mpixrma::test {
@@ -45,6 +46,16 @@ TEST(Spawn, WorksWithChildrenWithoutTheLibrary) {
     MPI_Recv(&sent, 1, MPI_INT, child, MPI_ANY_TAG, children, MPI_STATUS_IGNORE);
     EXPECT_EQ(sent, child);
   }
+  MPI_Barrier(children);
+  EXPECT_EQ(MPI_Comm_disconnect(&children), MPI_SUCCESS);
+  exchange_and_disconnect("frees");
+}
+
+/// On the host on public MPI, children that start the library when the parents have given up waiting for it
+/// are no targets, and no process waits for ever.
+TEST(Spawn, ChildrenThatStartTheLibraryLateAreNoTargets) {
+  if (shortened(2) != 1) GTEST_SKIP() << "waits for half a minute";
+  MPI_Comm children = spawn("late", 2);
   MPI_Barrier(children);
   EXPECT_EQ(MPI_Comm_disconnect(&children), MPI_SUCCESS);
   exchange_and_disconnect("frees");

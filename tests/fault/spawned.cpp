@@ -1,6 +1,9 @@
 /// The program that spawn_test and killed_test spawn: exchanges data with its parents, and ends as requested.
+#include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -14,6 +17,10 @@ namespace {
 using mpixrma::test::exchange_in_window;
 using mpixrma::test::Meeting;
 
+/// In part "late" the library starts after the time that the parents wait for it.
+std::atomic<bool> starts_late{false};
+constexpr unsigned late_seconds = 13;
+
 /// Adds to a parent's memory endlessly; is killed in the middle of it.
 [[noreturn]] void stream_until_killed(Meeting& meeting) {
   std::vector<std::int64_t> const ones(Meeting::words - Meeting::sum_at, 1);
@@ -26,15 +33,30 @@ using mpixrma::test::Meeting;
 
 }  // namespace
 
+/// The library asks for the cores when it starts, behind MPI_Init of the MPI library.
+extern "C" int sched_getaffinity(pid_t pid, std::size_t bytes, cpu_set_t* cores) noexcept {
+  int is_initialized = 0;
+  PMPI_Initialized(&is_initialized);
+  if (is_initialized != 0 && starts_late.exchange(false)) ::sleep(late_seconds);
+  return ::syscall(SYS_sched_getaffinity, pid, bytes, cores) < 0 ? -1 : 0;
+}
+
 int main(int argc, char** argv) {
   int provided = 0;
-  ::alarm(mpixrma::test::spawn_seconds);
+  starts_late = argc > 1 && std::strcmp(argv[1], "late") == 0;
+  bool const is_late = starts_late;
+  ::alarm(is_late ? 60 : mpixrma::test::spawn_seconds);
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm parents = MPI_COMM_NULL;
   MPI_Comm_get_parent(&parents);
   ::alarm(40);
   if (parents == MPI_COMM_NULL || argc < 2) return 1;
   char const* const part = argv[1];
+  if (is_late) {
+    MPI_Barrier(parents);
+    MPI_Comm_disconnect(&parents);
+    return MPI_Finalize();
+  }
   bool const dies = std::strcmp(part, "killed") == 0 || std::strcmp(part, "waits") == 0;
   auto meeting = std::make_unique<Meeting>(parents);
   meeting->exchange();

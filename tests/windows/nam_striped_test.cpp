@@ -334,6 +334,7 @@ TEST_F(NamStriped, RefusesInvalidSizesOfStripes) {
 
 TEST_F(NamStriped, StripesOfOtherServersSurviveEndOfServer) {
   MPI_Win window = make("deep_nam_persistent");
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   std::string const port = value_of(window, "deep_win_port_name");
   MPI_Win_lock_all(0, window);
   fill(window);
@@ -351,6 +352,14 @@ TEST_F(NamStriped, StripesOfOtherServersSurviveEndOfServer) {
   EXPECT_EQ(outcome_of(MPI_Get(values.data(), 2, MPI_LONG, 0, 3, 2, MPI_LONG, window), 0, window),
             MPI_SUCCESS);
   EXPECT_EQ(values[1], values_for(0)[4]);
+  // A notified operation whose data do not all arrive does not count.
+  EXPECT_EQ(class_of(MPIX_Put_notify(values.data(), 3 * stripe_longs, MPI_LONG, 0, 0, 3 * stripe_longs,
+                                     MPI_LONG, 0, window)),
+            MPI_ERR_WIN);
+  MPI_Barrier(world);
+  MPI_Count counted = -1;
+  EXPECT_EQ(MPIX_Win_get_notify_value(window, 0, &counted), MPI_SUCCESS);
+  EXPECT_EQ(counted, 0);
   MPI_Win_unlock_all(window);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   MPI_Barrier(world);
