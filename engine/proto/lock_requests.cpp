@@ -41,7 +41,7 @@ Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
 }
 
 std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest const& request,
-                                                      std::uint32_t context, LockSend send) {
+                                                      std::uint32_t context) {
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageStream& stream = peer.state().messages;
   if (stream.unsent != nullptr || !stream.may_send()) return std::nullopt;
@@ -51,7 +51,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
-  operation.lock_may_batch = send == LockSend::batched && sender_.makes_batches();
+  operation.lock_may_batch = sender_.makes_batches();
   std::uint64_t const sequence = peer.reserve(1);
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   stream.followed_by_all = sequence;

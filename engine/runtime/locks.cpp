@@ -97,7 +97,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
 }
 
 std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest const& request,
-                                                     std::uint32_t context, LockSend send) {
+                                                     std::uint32_t context) {
   bool const may_overtake = peer.state().shares_memory || state_.has_unordered_protocol_between_hosts() ||
                             peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
@@ -106,7 +106,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued =
-      channel.message_protocol.lock_requests.acquire_in_stream(peer, request, context, send);
+      channel.message_protocol.lock_requests.acquire_in_stream(peer, request, context);
   if (!issued || failed(issued->status)) return issued;
   pending_.sequence = issued->sequence;
   pending_.peer.store(&peer, std::memory_order_relaxed);

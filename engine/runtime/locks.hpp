@@ -44,10 +44,10 @@ class MPIX_ENGINE_API EngineLocks {
   /// As acquire(), for peers that are reached only by messages: later operations to the peer wait at the peer
   /// until the lock is held; the caller does not wait. Only for processes in which no other thread issues
   /// operations, because these would wait too. request.attempt must be false; request.completion is not used.
-  /// EngineFailures::take(peer, context) reports a failure. Returns nullopt if this is not possible, or not
-  /// now.
-  std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
-                                          LockSend send);
+  /// EngineFailures::take(peer, context) reports a failure. The request is sent in a batch with later small
+  /// operations: at the release, or when a thread waits or progresses. Returns nullopt if this is not
+  /// possible, or not now.
+  std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context);
   /// Waits for the pending in-stream lock, if any. acquire() (except with LockRequest::skips_pending) and
   /// acquire_in_stream() do so first, and callers that acquire locks by word() should do so too: a process
   /// requests locks one after the other, in the order of its calls.

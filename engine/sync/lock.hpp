@@ -25,12 +25,6 @@ using LockTime = std::uint64_t;
 /// Upper bound of owner numbers within a process.
 inline constexpr std::uint32_t max_lock_owners = std::uint32_t{1} << 24;
 
-/// The time at which a request in a stream is sent.
-enum class LockSend : std::uint8_t {
-  at_once,
-  batched  ///< in a batch with later small operations: at the release, or when a thread waits or progresses
-};
-
 struct LockRequest {
   LockId lock = 0;
   LockMode mode = LockMode::exclusive;

@@ -42,7 +42,7 @@ int open_or_queue(Window& window, Target& target, Requirement requirement) {
   int error = MPI_SUCCESS;
   if (requirement == Requirement::post && !take_post_soon(window, target)) awaited = Awaited::post;
   if (requirement == Requirement::lock && !try_lock(window, target, engine::LockMode::shared, Lock::shared))
-    error = request_lock(window, target, engine::LockMode::shared, engine::LockSend::at_once, &awaited);
+    error = request_lock(window, target, engine::LockMode::shared, LockWay::alone, &awaited);
   if (requirement == Requirement::lock && awaited != Awaited::nothing &&
       wait_for_answer(window, target, awaited)) {
     awaited = Awaited::nothing;

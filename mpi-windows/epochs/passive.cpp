@@ -39,7 +39,7 @@ inline int begin_lock(Window& window, int type, int rank, int assertion) {
     auto const mode = type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive : engine::LockMode::shared;
     int error = MPI_ERR_NO_MEM;
     try {
-      error = take_lock(window, *made, mode, engine::LockSend::batched);
+      error = take_lock(window, *made, mode);
     } catch (std::bad_alloc const&) {
       if (made->lock > Lock::unchecked) (void)release_lock(window, *made);  // it was granted already
     }

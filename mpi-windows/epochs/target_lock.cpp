@@ -19,9 +19,9 @@ void describe_held(Window& window, Target& target, engine::LockRequest* request)
 
 }  // namespace
 
-int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
+int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode) {
   Awaited awaited = Awaited::nothing;
-  int const error = request_lock(window, target, mode, send, &awaited);
+  int const error = request_lock(window, target, mode, LockWay::in_stream, &awaited);
   if (awaited == Awaited::nothing) return error;
   if (awaited == Awaited::nam_lock) {
     window.engine.waits.until([&] { return try_nam_lock(window, target); });
@@ -31,8 +31,7 @@ int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, e
   return target.queue->refusal;
 }
 
-int request_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send,
-                 Awaited* awaited) {
+int request_lock(Window& window, Target& target, engine::LockMode mode, LockWay way, Awaited* awaited) {
   TargetQueue& queue = queue_of(target);
   queue.request = {.lock = target.lock_id, .mode = mode, .owner = lock_owner, .skips_pending = true};
   queue.refused = engine::Status::ok;
@@ -44,10 +43,10 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
   }
   if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  if (!window.stores.is_thread_multiple() && target.memory_owner == target.process &&
-      window.engine.locks.none_pending_or_request_ack()) {
+  if (way == LockWay::in_stream && !window.stores.is_thread_multiple() &&
+      target.memory_owner == target.process && window.engine.locks.none_pending_or_request_ack()) {
     if (auto const issued =
-            window.engine.locks.acquire_in_stream(*target.process, queue.request, window.context, send)) {
+            window.engine.locks.acquire_in_stream(*target.process, queue.request, window.context)) {
       if (engine::failed(issued->status)) return class_of(window, issued->status);
       target.outstanding.raise(issued->sequence);
       target.lock = held;

@@ -16,18 +16,20 @@ inline bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock
   target.lock = held;
   return true;
 }
-int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode, engine::LockSend send);
+int take_lock_slow_path(Window& window, Target& target, engine::LockMode mode);
 /// Acquires the lock. Does not wait if the request travels in the message stream, where later operations
-/// follow it; `send` is the time at which such a request is sent.
-inline int take_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
+/// follow it.
+inline int take_lock(Window& window, Target& target, engine::LockMode mode) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   window.engine.locks.finish_pending();
-  return try_lock(window, target, mode, held) ? MPI_SUCCESS : take_lock_slow_path(window, target, mode, send);
+  return try_lock(window, target, mode, held) ? MPI_SUCCESS : take_lock_slow_path(window, target, mode);
 }
+/// The way of a lock request. In the message stream, all later messages to the target wait there for the
+/// lock, also those of other windows: only for calls that may wait for the lock.
+enum class LockWay : std::uint8_t { alone, in_stream };
 /// Requests the lock. Sets `*awaited` if operations must wait for the grant; those that follow a request in
 /// the message stream need not.
-int request_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send,
-                 Awaited* awaited);
+int request_lock(Window& window, Target& target, engine::LockMode mode, LockWay way, Awaited* awaited);
 /// Waits until the target has received the request: a free lock has been granted by then. Returns whether the
 /// lock has been granted or refused.
 bool wait_for_answer(Window& window, Target& target, Awaited awaited);

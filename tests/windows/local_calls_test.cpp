@@ -249,6 +249,66 @@ TEST_P(LocalCalls, W113_05_other_targets_do_not_wait) {
   if (rank_ == 1 || rank_ == last_) AllKinds::expect_all_at(window);
 }
 
+/// The holder of the lock that an operation waits for depends on an exposure epoch of another window: its
+/// post arrives.
+TEST_P(LocalCalls, W113_05_posts_of_other_windows_do_not_wait_for_the_lock) {
+  if (waits_for_locks() || size_ < 3) return;
+  constexpr int holder = 1;
+  Window const locked(GetParam(), bytes);
+  Window const posted(GetParam(), bytes);
+  long const value = 6;
+  if (rank_ == holder) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last_, 0, locked);
+  MPI_Barrier(world);
+  if (rank_ == origin) {
+    MPI_Win_lock_all(0, locked);
+    MPI_Put(&value, 1, MPI_LONG, last_, locked.at(last_, 0), 1, MPI_LONG, locked);
+    post(posted, last_);
+    EXPECT_EQ(MPI_Win_wait(posted), MPI_SUCCESS);
+    EXPECT_EQ(posted.base<long>()[0], value);
+    EXPECT_EQ(MPI_Win_unlock_all(locked), MPI_SUCCESS);
+  } else if (rank_ == last_) {
+    start(posted, {origin});
+    MPI_Put(&value, 1, MPI_LONG, origin, posted.at(origin, 0), 1, MPI_LONG, posted);
+    EXPECT_EQ(MPI_Win_complete(posted), MPI_SUCCESS);
+    send_signal(holder);
+  } else if (rank_ == holder) {
+    await_signal(last_);
+    EXPECT_EQ(MPI_Win_unlock(last_, locked), MPI_SUCCESS);
+  }
+  MPI_Barrier(world);
+  if (rank_ == last_) EXPECT_EQ(locked.base<long>()[0], value);
+}
+
+/// The holder of the lock that an operation waits for acquires another lock, which the origin releases.
+TEST_P(LocalCalls, W113_05_releases_of_other_locks_do_not_wait_for_the_lock) {
+  if (waits_for_locks() || size_ < 3) return;
+  constexpr int holder = 1;
+  Window const locked(GetParam(), bytes);
+  Window const other(GetParam(), bytes);
+  long const value = 6;
+  if (rank_ == holder) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last_, 0, locked);
+  if (rank_ == origin) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last_, 0, other);
+  if (rank_ == origin) MPI_Win_flush(last_, other);   // the lock is held
+  if (rank_ == holder) MPI_Win_flush(last_, locked);  // likewise
+  MPI_Barrier(world);
+  if (rank_ == origin) {
+    MPI_Win_lock_all(0, locked);
+    MPI_Put(&value, 1, MPI_LONG, last_, locked.at(last_, 0), 1, MPI_LONG, locked);
+    EXPECT_EQ(MPI_Win_unlock(last_, other), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_unlock_all(locked), MPI_SUCCESS);
+  } else if (rank_ == holder) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last_, 0, other);
+    MPI_Put(&value, 1, MPI_LONG, last_, other.at(last_, 0), 1, MPI_LONG, other);
+    EXPECT_EQ(MPI_Win_unlock(last_, other), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_unlock(last_, locked), MPI_SUCCESS);
+  }
+  MPI_Barrier(world);
+  if (rank_ == last_) {
+    EXPECT_EQ(locked.base<long>()[0], value);
+    EXPECT_EQ(other.base<long>()[0], value);
+  }
+}
+
 /// An epoch in which all operations were rejected must still end.
 TEST_P(LocalCalls, W113_05_epoch_of_rejected_calls_ends) {
   if (waits_for_locks() || GetParam() == Flavour::dynamic) return;

@@ -204,7 +204,7 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
       Peer& peer = rank.peer(to);
       auto const number =
           reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.published(to, 0))->rows[0]);
-      if (rank.engine().locks.acquire_in_stream(peer, {.lock = id}, context, LockSend::batched)) {
+      if (rank.engine().locks.acquire_in_stream(peer, {.lock = id}, context)) {
         ++in_stream;
       } else {
         Waiter held;

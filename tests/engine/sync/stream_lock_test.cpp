@@ -33,12 +33,10 @@ struct StreamTarget {
     there = rank.published(number, 2 * number);
   }
 
-  /// Alternates requests that are sent at once and requests that wait for a batch. Returns false if it had to
-  /// wait for the lock.
+  /// Returns false if it had to wait for the lock.
   bool lock(LockMode mode = LockMode::exclusive) const {
-    send = send == LockSend::at_once ? LockSend::batched : LockSend::at_once;
     auto const issued =
-        rank.engine().locks.acquire_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context, send);
+        rank.engine().locks.acquire_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context);
     if (issued) {
       EXPECT_EQ(issued->status, Status::ok);
       return true;
@@ -72,7 +70,6 @@ struct StreamTarget {
   std::unique_ptr<std::int64_t> word = std::make_unique<std::int64_t>(0);
   LockId id = 0;
   RemoteAddress there = 0;
-  mutable LockSend send = LockSend::at_once;
 };
 
 TEST(StreamLock, ProtectsOperationsThatFollowIt) {
@@ -166,7 +163,6 @@ TEST(StreamLock, IsBatchedWithOperationsUnderIt) {
     for (std::int64_t const& value : values) {
       if (rank.rank() != 1) continue;
       EXPECT_EQ(target.complete(), Status::ok);
-      target.send = LockSend::at_once;  // lock() switches to batched
       auto const before = rank.engine().traffic.statistics();
       EXPECT_TRUE(target.lock());
       target.put(value);
@@ -178,7 +174,6 @@ TEST(StreamLock, IsBatchedWithOperationsUnderIt) {
     // Only the lock and its release, for which complete() waits.
     if (rank.rank() == 1) {
       auto const before = rank.engine().traffic.statistics();
-      target.send = LockSend::at_once;
       EXPECT_TRUE(target.lock());
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
