@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/proto/unordered_transfers.hpp"
 #include "engine/runtime/state.hpp"
 
 namespace mpixrma::engine {
@@ -29,6 +30,11 @@ Engine::~Engine() {
   state_->channels.stop();
   state_->registrations.stop();
   std::lock_guard const held(state_->channels);
+  // No flush is started on an endpoint that is being closed.
+  state_->peers.for_each([](Peer& peer) {
+    peer.state().messages.broken = true;
+    lose_transfers(peer);
+  });
   // UCX puts and gets in flight use the keys, and keys belong to a worker.
   state_->channels.close_endpoints();
   state_->peers.for_each([](Peer& peer) { NetworkProtocol::forget_keys(peer); });

@@ -61,6 +61,8 @@ NamGrant::NamGrant(nam::Locator const& locator)
     : locator_{locator.grant, "", locator.address},
       session_(nam::Session::open(locator_)),
       memory_(session_.map()),
+      session_kept_(session_.descriptor()),
+      locks_kept_(memory_.control().descriptor().get()),
       control_(number_of(memory_.control())),
       watch_(session_.descriptor(), [this] { return on_end(); }) {}
 
@@ -109,6 +111,7 @@ bool NamGrant::find_again() {
       nam::Session session = nam::Session::open(locator_, one_attempt_ms);
       if (number_of(session.map().control()) != control_) return false;
       std::lock_guard const held(lock_);
+      session_kept_ = KeptFromChildren(session.descriptor());
       session_ = std::move(session);
       return true;
     } catch (nam::Error const& error) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi-windows/nam/connection_watch.hpp"
+#include "mpi-windows/nam/kept_from_children.hpp"
 #include "nam/client/session.hpp"
 
 namespace mpixrma::windows {
@@ -65,6 +66,8 @@ class NamGrant {
   std::mutex lock_;
   nam::Session session_;
   nam::GrantMapping memory_;
+  KeptFromChildren session_kept_;
+  KeptFromChildren locks_kept_;
   std::uint64_t control_ = 0;
   std::map<nam::SharedControl::Slot, int> windows_;
   Spare spare_;

@@ -2,6 +2,8 @@
 #include <arpa/inet.h>
 #include <mpix_rma.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -157,6 +159,33 @@ TEST_F(LostServer, WaitForALockFails) {
   if (rank_ == 0) MPI_Win_unlock(0, window);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   start_server();
+}
+
+/// Whether this process has a descriptor of the memory in which the windows of a grant are locked.
+bool has_lock_file() {
+  for (auto const& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone).native().find("mpix-nam-control") !=
+        std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+/// File locks belong to descriptors: a child that kept them would hold the locks of a parent that was killed.
+TEST_F(LostServer, ChildDoesNotKeepTheLocksOfItsParent) {
+  if (!remote_kind().empty()) GTEST_SKIP() << "the server holds the locks";
+  MPI_Win window = make("deep_nam");
+  EXPECT_TRUE(has_lock_file());
+  pid_t const child = ::fork();
+  if (child == 0) ::_exit(has_lock_file() ? 1 : 0);
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank_, 0, window);  // the parent keeps its descriptors
+  EXPECT_EQ(MPI_Win_unlock(rank_, window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
 /// The next completion reports the failure of a request that was freed while its operation waited for a lock.
