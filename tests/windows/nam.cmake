@@ -58,6 +58,7 @@ foreach(keys never emulated)
   mpix_nam_test(two_hosts.random_windows.nam_network_${keys} COMMAND ${random}
     SETTINGS component MPIX_TEST_MEMORY=deep_nam MPIX_NAMD_RDMA=${keys} OMPI_MCA_osc_mpix_network=${keys})
 endforeach()
+set_property(TEST two_hosts.random_windows.nam_network_emulated APPEND PROPERTY LABELS more)
 
 # Jobs of several users, who reach the server at its socket.
 mpix_mpi_program(nam_guest SOURCES nam_guest.cpp LIBRARIES mpix_rma MPI::MPI_C mpix_warnings)
