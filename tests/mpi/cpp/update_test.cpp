@@ -13,7 +13,7 @@ class CppUpdates : public Cpp {};
 TEST_F(CppUpdates, FetchAddCountsEveryRank) {
   mpix::allocation<long> const memory = zeroed<long>(2);
   mpix::remote_ptr<long> const counter = memory.at(0);
-  constexpr long rounds = 500;
+  constexpr long rounds = 100;
   std::vector<int> drawn(static_cast<std::size_t>(rounds * size_));
   for (long i = 0; i < rounds; ++i) ++drawn[static_cast<std::size_t>(mpix::fetch_add(comm_, counter, 1))];
   for (long i = 0; i < rounds; ++i) mpix::rmw<mpix::rmw_op::inc>(comm_, mpix::none, mpix::none, counter + 1);
@@ -29,7 +29,8 @@ TEST_F(CppUpdates, CompareExchangeServesAsLock) {
   mpix::allocation<long> const memory = zeroed<long>(2);
   mpix::remote_ptr<long> const lock = memory.at(0);
   mpix::remote_ptr<long> const guarded = lock + 1;
-  for (int i = 0; i < 50; ++i) {
+  constexpr int rounds = 10;
+  for (int i = 0; i < rounds; ++i) {
     for (long expected = 0; !mpix::compare_exchange(comm_, lock, expected, rank_ + 1); expected = 0)
       ASSERT_NE(expected, rank_ + 1);
     long value = 0;
@@ -40,7 +41,7 @@ TEST_F(CppUpdates, CompareExchangeServesAsLock) {
     ASSERT_EQ(mpix::exchange(comm_, lock, 0), rank_ + 1);
   }
   complete_all();
-  EXPECT_EQ(mpix::get_value(comm_, guarded), 50 * size_);
+  EXPECT_EQ(mpix::get_value(comm_, guarded), rounds * size_);
   MPI_Barrier(comm_);
 }
 
