@@ -59,6 +59,7 @@ bool PeerTable::forget(Peer& peer, LostPeers* taken) {
     // Of issuers that no longer exist: existing ones are users of the peer.
     failures_of_removed_.add(peer.state().messages.errors.take_all(), peer.process());
   }
+  lost_.insert_or_assign(peer.process(), LostProcess{peer.state().secret, peer.is_lost()});
   state_.loss_notices.remove_peer(peer);
   traffic_of_removed_ += peer.state().traffic.read();
   taken->back() = std::move(peers_.extract(peer.process()).mapped());
@@ -87,6 +88,10 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   PeerState& peer = made->state();
   if (peer.shares_memory && state_.recorder != nullptr) made->trace_direct_access();
   peer.secret = secret;
+  if (auto const lost = lost_.find(process); lost != lost_.end() && lost->second.secret == secret) {
+    lost->second.is_unreachable ? made->lose() : made->lose_messages();
+    peer.messages.broken = true;
+  }
   state_.log.write(LogLevel::paths, "peer %s: %s%s", state_.log.name(process).c_str(),
                    peer.shares_memory ? "same host" : "other host",
                    peer.cross_memory ? ", cross-memory permitted" : "");

@@ -57,6 +57,14 @@ class PeerTable {
 
   EngineState& state_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
+  /// A peer whose connection was lost and that was removed.
+  struct LostProcess {
+    Secret secret;        ///< identifies the incarnation of the process
+    bool is_unreachable;  ///< as Peer::is_lost(); else only messages do not reach it
+  };
+
+  /// With lost processes no connection is made again: they drop its messages.
+  std::unordered_map<std::uint64_t, LostProcess> lost_;
   std::vector<Peer*> unused_;   ///< peers without users
   std::uint64_t losses_ = 0;    ///< number of lost connections at the last check of unused peers
   Traffic traffic_of_removed_;  ///< traffic with removed peers

@@ -9,8 +9,10 @@ std::size_t BufferBudget::max_origin_bytes() const noexcept {
   return 2 * (settings_.credit_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
 }
 
+/// A small message takes up to twice as much memory while it waits as its origin spends credit on it
+/// (wire::cost_of(), BufferedRequest::footprint()).
 std::uint64_t BufferBudget::credit_share() const noexcept {
-  std::size_t const share = settings_.memory_bytes / std::max<std::size_t>(origins_.size(), 1);
+  std::size_t const share = settings_.memory_bytes / 2 / std::max<std::size_t>(origins_.size(), 1);
   return std::min(std::max(share, wire::initial_credit), settings_.credit_bytes);
 }
 

@@ -39,9 +39,14 @@ bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn)
   try {
     return session_->with_session([&](nam::Session& session) {
       auto const now = std::chrono::steady_clock::now();
-      if (now < next_attempt_) return false;
+      // Each rank has a pause of its own: a lock that is taken must not keep others from being requested.
+      auto const next = next_attempts_.find(rank);
+      if (next != next_attempts_.end() && now < next->second) return false;
       bool const taken = session.try_lock(info_, holder_, place, mode, has_turn);
-      if (!taken) next_attempt_ = std::chrono::steady_clock::now() + lock_retry_delay;
+      if (taken)
+        next_attempts_.erase(rank);
+      else
+        next_attempts_[rank] = std::chrono::steady_clock::now() + lock_retry_delay;
       return taken;
     });
   } catch (nam::Error const& error) {

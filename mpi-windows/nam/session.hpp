@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -71,7 +72,8 @@ class SessionNamWindow : public ServedWindow {
 
   std::shared_ptr<NamSession> session_;
   std::uint64_t holder_;
-  mutable std::chrono::steady_clock::time_point next_attempt_;
+  mutable std::map<int, std::chrono::steady_clock::time_point>
+      next_attempts_;  ///< by rank whose lock is taken
 };
 
 }  // namespace mpixrma::windows

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "mpi-windows/operations/operation.hpp"
@@ -225,7 +226,11 @@ class AggregateOutcome {
   void add(Issue issue) {
     engine::Completion* const completion = aggregate_ != nullptr ? aggregate_->add() : nullptr;
     if (aggregate_ != nullptr && completion == nullptr) return note(engine::Status::out_of_memory);
-    engine::Issued const issued = issue(completion);
+    engine::Issued issued = engine::Issued::ended(engine::Status::out_of_memory);
+    try {
+      issued = issue(completion);
+    } catch (std::bad_alloc const&) {  // the part has ended, or the whole never would
+    }
     note(issued.status);
     if (completion != nullptr && issued.complete) completion->done(*completion, issued.status, 0);
   }

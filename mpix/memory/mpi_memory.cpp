@@ -1,6 +1,7 @@
 /// MPI's own memory: allocates it so that windows of other processes on the host can access it by load and
 /// store.
 #include "engine/memory/allocation_hints.hpp"
+#include "hosts/common/hosted.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
@@ -36,6 +37,17 @@ char const* counterpart_of(void* base) {
   }
 }
 
+/// Frees memory of MPI_Alloc_mem in MPI_Finalize, behind the end of the library: attributes of MPI_COMM_SELF
+/// that are older than the library's are deleted then. Returns false for memory of MPI itself.
+bool free_late(void* base) {
+  if (base == nullptr || user_allocations.allocator_of(base) != Allocator::mpi ||
+      !user_allocations.remove(base))
+    return false;
+  // Without an engine, or in a child of fork(), there is nothing to free.
+  if (engine::Engine* const engine = is_forked() ? nullptr : hosted_engine()) (void)engine->memory.free(base);
+  return true;
+}
+
 }  // namespace
 
 extern "C" MPIX_RMA_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) try {
@@ -49,8 +61,9 @@ extern "C" MPIX_RMA_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* ba
 }
 
 extern "C" MPIX_RMA_API int MPI_Free_mem(void* base) try {
-  bool const is_ours =
-      base != nullptr && prepare() == Readiness::ready && engine_of_process().memory.is_allocated(base);
+  bool const is_ready = base != nullptr && prepare() == Readiness::ready;
+  if (!is_ready && free_late(base)) return MPI_SUCCESS;
+  bool const is_ours = is_ready && engine_of_process().memory.is_allocated(base);
   if (!is_ours) return PMPI_Free_mem(base);
   bool const is_mpis = user_allocations.allocator_of(base) == Allocator::mpi;
   if (!is_mpis || !user_allocations.remove(base))

@@ -1,4 +1,6 @@
 /// Names of persistent windows, which their server stores; calls for all other names are forwarded to MPI.
+#include <mutex>
+
 #include "include/mpix_rma.h"
 #include "mpix/error/exception.hpp"
 #include "mpix/nam/connection.hpp"
@@ -68,6 +70,8 @@ extern "C" MPIX_RMA_API int MPI_Lookup_name(char const* service_name, MPI_Info i
   std::string const reason = newest_refusal(refused).reason;
   int code = MPI_SUCCESS;
   {
+    static std::mutex one_at_a_time;  // the second of two threads would restore the handler of the first one
+    std::lock_guard const held(one_at_a_time);
     ReturnedErrors const returned(MPI_COMM_WORLD);
     code = PMPI_Lookup_name(service_name, info, port_name);
   }

@@ -30,14 +30,15 @@ PyObject* complete_blocking(int (*call)(MPI_Comm*, int), PyObject* const* values
   return guarded([&]() -> PyObject* {
     Scope const scope = scope_of(values, count, function);
     require_mpi();  // MPI_Test of a dropped request ends the process after MPI_Finalize
-    reap_dropped_requests();
     py::object const covered = take_buffers(*scope.communicator, scope.rank);
     int code = MPI_SUCCESS;
     {
       py::gil_scoped_release const others_run;
       code = call(scope.communicator, scope.rank);
     }
+    reap_dropped_requests();
     check(code);
+    raise_dropped_failure();  // the operations are complete nevertheless
     Py_RETURN_NONE;
   });
 }

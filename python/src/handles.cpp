@@ -2,6 +2,7 @@
 
 #include <mpi4py/mpi4py.h>
 
+#include <utility>
 #include <vector>
 
 namespace mpixrma::python {
@@ -14,6 +15,7 @@ struct DroppedRequest {
 };
 
 std::vector<DroppedRequest> dropped;
+int dropped_failure = MPI_SUCCESS;      // of dropped requests, not raised yet
 PyTypeObject* request_base = nullptr;   // of make_request_type()
 PyTypeObject* request_class = nullptr;  // its subclass in Python
 PyTypeObject* object_class = nullptr;   // of requests with attributes
@@ -143,23 +145,21 @@ void set_buffers(PyObject* request, py::object buffers) {
   Py_XDECREF(before);
 }
 
-void reap_dropped_requests() {
-  std::vector<DroppedRequest> looked_at;
-  looked_at.swap(dropped);
-  int failure = MPI_SUCCESS;
-  for (DroppedRequest& entry : looked_at) {
+void reap_dropped_requests() noexcept {
+  std::vector<PyObject*> released;  // released last: a destructor may drop further requests
+  std::erase_if(dropped, [&](DroppedRequest& entry) {
     int flag = 0;
     int const code = MPI_Test(&entry.request, &flag, MPI_STATUS_IGNORE);
-    if (code == MPI_SUCCESS && flag == 0) {
-      dropped.push_back(entry);
-      continue;
-    }
-    if (code != MPI_SUCCESS) failure = code;
+    if (code == MPI_SUCCESS && flag == 0) return false;
+    if (dropped_failure == MPI_SUCCESS) dropped_failure = code;
     if (entry.request != MPI_REQUEST_NULL) MPI_Request_free(&entry.request);
-    Py_XDECREF(entry.buffers);
-  }
-  check(failure);
+    released.push_back(entry.buffers);
+    return true;
+  });
+  for (PyObject* const buffers : released) Py_XDECREF(buffers);
 }
+
+void raise_dropped_failure() { check(std::exchange(dropped_failure, MPI_SUCCESS)); }
 
 std::size_t dropped_requests() noexcept { return dropped.size(); }
 

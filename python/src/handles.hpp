@@ -42,8 +42,10 @@ MPI_Request* request_object_of(PyObject* object);
 void set_buffers(PyObject* request, py::object buffers);
 
 /// Tests the requests that the program dropped while their operations used buffers, and releases the buffers
-/// of those that are complete.
-void reap_dropped_requests();
+/// of those that are complete. Keeps the first failure.
+void reap_dropped_requests() noexcept;
+/// Raises the failure of a dropped request, once.
+void raise_dropped_failure();
 /// Number of requests that were dropped and not yet released, for tests.
 std::size_t dropped_requests() noexcept;
 

@@ -71,6 +71,16 @@ void* release_base(py::object const& object) {
   return base;
 }
 
+/// Checks the result of a call that frees memory. A call that was refused has changed nothing: the object
+/// keeps the memory.
+void check_freed(py::object const& object, void* base, int code) {
+  int is_there = 0;
+  if (code != MPI_SUCCESS &&
+      MPIX_RMA_Query(MPI_COMM_SELF, 0, base, &is_there, nullptr, nullptr) == MPI_SUCCESS && is_there != 0)
+    block(object.ptr())->base = base;
+  check(code);
+}
+
 PyObject* get_base(PyObject* self, void*) { return PyLong_FromVoidPtr(block(self)->base); }
 PyObject* get_size(PyObject* self, void*) { return PyLong_FromSsize_t(block(self)->size); }
 
@@ -102,7 +112,7 @@ void free_collective(py::object const& memory, py::object const& communicator) {
     py::gil_scoped_release const others_run;
     code = MPIX_RMA_Free(base, *comm);
   }
-  check(code);
+  check_freed(memory, base, code);
 }
 
 py::object allocate_local(MPI_Aint size, py::object const& info) {
@@ -111,7 +121,10 @@ py::object allocate_local(MPI_Aint size, py::object const& info) {
   return owned(PyLong_FromVoidPtr(base));
 }
 
-void free_local(py::object const& memory) { check(MPIX_RMA_Free_local(release_base(memory))); }
+void free_local(py::object const& memory) {
+  void* const base = release_base(memory);
+  check_freed(memory, base, MPIX_RMA_Free_local(base));
+}
 
 void register_memory(py::object const& base, MPI_Aint size, py::object const& info) {
   check(MPIX_RMA_Register(address_of(base.ptr()), size, info_of(info.ptr())));

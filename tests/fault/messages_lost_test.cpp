@@ -36,6 +36,31 @@ TEST(MessagesLost, LineNamesTheProcessByItsRank) {
   run_job(2, configure, body, JobKind::mortal);
 }
 
+/// The connection to a living process was lost, and nothing uses the peer any more: a new user learns of the
+/// loss.
+TEST(MessagesLost, ProcessThatIsFoundAgainStaysLost) {
+  auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_MESSAGE; };
+  test::run_job(2, configure, [](Rank& rank) {
+    std::uint64_t memory = 0;
+    rank.publish(0, &memory);
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::uint64_t value = 1;
+      RmaOp const put = contiguous(OpKind::put, &value, rank.published(1, 0), sizeof value);
+      EnginePeers& peers = rank.engine().peers;
+      Peer* const before = peers.find(Rank::process_of(1));
+      EXPECT_EQ(run(rank.engine(), *before, put), Status::ok);
+      peers.lose_messages(*before);
+      rank.engine().waits.until([&] { return before->has_lost_messages(); });
+      peers.release(*before);
+      Peer* const after = peers.find(Rank::process_of(1));
+      EXPECT_TRUE(failed(run(rank.engine(), *after, put)));
+      peers.release(*after);
+    }
+    rank.barrier();
+  });
+}
+
 /// A process in which UCX does not start is alive, and its memory is in use; its end is detected later.
 TEST(MessagesLost, EndOfTheProcessIsDetectedLater) {
   auto const configure = [](mpix_engine_config& config) {

@@ -190,6 +190,19 @@ class Buffers(MemoryCase):
         gc.collect()
         self.assertIsNone(reference())
 
+    def test_failure_of_a_dropped_request_is_raised_by_complete(self):
+        """Other operations keep their requests and buffers, and are complete when the error is raised."""
+        rma.rput(numpy.ones(4), (NEXT, 16), WORLD)  # no memory
+        with self.assertRaises(rma.Error):
+            for _ in range(1000):
+                array, reference = watched(0.0)
+                request = rma.rget(array, self.next[:4], WORLD)
+                del array
+                self.assertIsNotNone(reference())
+                request.Wait()
+                rma.complete(WORLD)
+        rma.complete(WORLD)
+
     def test_a_dropped_request_that_cannot_complete(self):
         rma.set_num_notify(WORLD, 1)
         rma.wait_notify_value(WORLD, 0, 1)
