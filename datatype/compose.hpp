@@ -1,6 +1,8 @@
 /// Composition of layouts, as the constructors of derived datatypes need it.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -29,6 +31,6 @@ class Pieces {
 /// Returns the process's part of a distributed array (MPI 3.1, 4.1.4) with elements `one` of extent `extent`.
 /// `integers` as MPI_Type_get_contents gives them: size, rank, ndims, gsizes, distribs, dargs, psizes, order.
 engine::OwnedLayout darray(engine::OwnedLayout const& one, std::ptrdiff_t extent,
-                           std::span<int const> integers);
+                           std::span<MPI_Count const> integers);
 
 }  // namespace mpixrma

@@ -19,7 +19,8 @@ struct Distribution {
   std::size_t process;  ///< coordinate of the process in this dimension
   std::size_t block;    ///< block size; blocks are assigned to the processes cyclically
 
-  static Distribution of(int size, int kind, int argument, int processes, std::size_t process) {
+  static Distribution of(MPI_Count size, MPI_Count kind, MPI_Count argument, MPI_Count processes,
+                         std::size_t process) {
     auto const extent = static_cast<std::size_t>(size);
     auto const parts = static_cast<std::size_t>(processes);
     bool const chosen = argument != MPI_DISTRIBUTE_DFLT_DARG;
@@ -53,7 +54,7 @@ OwnedLayout deal(OwnedLayout const& inner, Distribution const& along, std::ptrdi
 
 }  // namespace
 
-OwnedLayout darray(OwnedLayout const& one, std::ptrdiff_t extent, std::span<int const> integers) {
+OwnedLayout darray(OwnedLayout const& one, std::ptrdiff_t extent, std::span<MPI_Count const> integers) {
   auto const dimensions = static_cast<std::size_t>(integers[2]);
   auto const sizes = integers.subspan(3, dimensions);
   auto const kinds = integers.subspan(3 + dimensions, dimensions);

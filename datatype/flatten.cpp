@@ -4,6 +4,7 @@
 
 #include "datatype/compose.hpp"
 #include "datatype/datatype.hpp"
+#include "datatype/envelope.hpp"
 #include "datatype/predefined.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
 
@@ -13,44 +14,6 @@ namespace {
 
 using engine::Layout;
 using engine::OwnedLayout;
-
-/// Whether the datatype was created by MPI_Type_create_f90_real, _complex or _integer: predefined, but with
-/// arguments.
-bool is_f90(int combiner) noexcept {
-  return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
-         combiner == MPI_COMBINER_F90_INTEGER;
-}
-
-/// The arguments that a datatype was constructed with.
-struct DatatypeContents {
-  int combiner = MPI_COMBINER_NAMED;
-  std::vector<int> integers;
-  std::vector<MPI_Aint> addresses;
-  std::vector<MPI_Datatype> types;
-
-  explicit DatatypeContents(MPI_Datatype type) {
-    int counts[3];
-    MPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &combiner);
-    if (combiner == MPI_COMBINER_NAMED) return;
-    integers.resize(static_cast<std::size_t>(counts[0]));
-    addresses.resize(static_cast<std::size_t>(counts[1]));
-    types.resize(static_cast<std::size_t>(counts[2]));
-    MPI_Type_get_contents(type, counts[0], counts[1], counts[2], integers.data(), addresses.data(),
-                          types.data());
-  }
-  ~DatatypeContents() {
-    for (MPI_Datatype& type : types) {
-      int counts[3];
-      int inner = MPI_COMBINER_NAMED;
-      MPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &inner);
-      if (inner != MPI_COMBINER_NAMED && !is_f90(inner)) MPI_Type_free(&type);
-    }
-  }
-  DatatypeContents(DatatypeContents const&) = delete;
-  DatatypeContents& operator=(DatatypeContents const&) = delete;
-
-  int integer(std::size_t i) const { return integers[i]; }
-};
 
 /// Merges the element type of `part` into `whole`.
 void join(FlatType& whole, FlatType const& part) {
@@ -84,8 +47,9 @@ FlatType flatten_named(MPI_Datatype type, DatatypeContents const& contents) {
   MPI_Type_size_x(type, &size);
   flat.base = type;
   flat.size = static_cast<std::size_t>(size);
-  flat.element = is_f90(contents.combiner) ? element_of_f90(contents.combiner, flat.size, contents.integer(0))
-                                           : element_of(type);
+  flat.element = is_f90(contents.combiner())
+                     ? element_of_f90(contents.combiner(), flat.size, static_cast<int>(contents.integer(0)))
+                     : element_of(type);
   flat.layout =
       engine::has_inner_gap(flat.element) ? short_and_int() : OwnedLayout(Layout::contiguous(flat.size));
   return flat;
@@ -122,10 +86,10 @@ OwnedLayout derive(DatatypeContents const& contents, FlatType const& old) {
   auto const in_elements = [&](std::size_t first) {
     return [&contents, &old, first](std::size_t i) { return contents.integer(first + i) * old.extent; };
   };
-  auto const in_bytes = [&contents](std::size_t i) { return contents.addresses[i]; };
+  auto const in_bytes = [&contents](std::size_t i) { return contents.address(i); };
   auto const lengths = [&contents](std::size_t i) { return contents.integer(1 + i); };
   auto const one_length = [&contents](std::size_t) { return contents.integer(1); };
-  switch (contents.combiner) {
+  switch (contents.combiner()) {
     case MPI_COMBINER_DUP:
     case MPI_COMBINER_RESIZED: return old.layout;
     case MPI_COMBINER_CONTIGUOUS: return repeat(old.layout, count(), old.extent);
@@ -134,13 +98,13 @@ OwnedLayout derive(DatatypeContents const& contents, FlatType const& old) {
                     contents.integer(2) * old.extent);
     case MPI_COMBINER_HVECTOR:
       return repeat(repeat(old.layout, static_cast<std::size_t>(contents.integer(1)), old.extent), count(),
-                    contents.addresses[0]);
+                    contents.address(0));
     case MPI_COMBINER_INDEXED: return blocks(old, count(), lengths, in_elements(1 + count()));
     case MPI_COMBINER_HINDEXED: return blocks(old, count(), lengths, in_bytes);
     case MPI_COMBINER_INDEXED_BLOCK: return blocks(old, count(), one_length, in_elements(2));
     case MPI_COMBINER_HINDEXED_BLOCK: return blocks(old, count(), one_length, in_bytes);
     case MPI_COMBINER_SUBARRAY: return subarray(old, contents);
-    case MPI_COMBINER_DARRAY: return darray(old.layout, old.extent, contents.integers);
+    case MPI_COMBINER_DARRAY: return darray(old.layout, old.extent, contents.integers());
     default: throw UnknownDatatype();
   }
 }
@@ -150,20 +114,20 @@ OwnedLayout derive(DatatypeContents const& contents, FlatType const& old) {
 FlatType flatten(MPI_Datatype type) {
   DatatypeContents const contents(type);
   FlatType flat;
-  if (contents.combiner == MPI_COMBINER_NAMED || contents.types.empty()) {
+  if (contents.combiner() == MPI_COMBINER_NAMED || contents.types().empty()) {
     flat = flatten_named(type, contents);
-  } else if (contents.combiner == MPI_COMBINER_STRUCT) {
+  } else if (contents.combiner() == MPI_COMBINER_STRUCT) {
     Pieces pieces;
-    for (std::size_t i = 0; i < contents.types.size(); ++i) {
-      FlatType const part = flatten(contents.types[i]);
+    for (std::size_t i = 0; i < contents.types().size(); ++i) {
+      FlatType const part = flatten(contents.types()[i]);
       auto const length = static_cast<std::size_t>(contents.integer(1 + i));
-      pieces.add(repeat(part.layout, length, part.extent), contents.addresses[i]);
+      pieces.add(repeat(part.layout, length, part.extent), contents.address(i));
       if (length != 0) join(flat, part);
     }
     flat.layout = pieces.layout();
     flat.size = flat.layout.view().size();
   } else {
-    FlatType const old = flatten(contents.types[0]);
+    FlatType const old = flatten(contents.types()[0]);
     join(flat, old);
     flat.layout = derive(contents, old);
     flat.size = flat.layout.view().size();

@@ -105,7 +105,10 @@ int make_memory(Window& window, MPI_Comm comm, mpix_window_memory& memory, RankE
 int allocate_for_all(Window& window, MPI_Comm comm, mpix_window_memory& memory) {
   RankEntry whole;
   std::size_t total = 0;
-  for (RankEntry const& entry : window.table) total += entry.size;
+  for (RankEntry const& entry : window.table) {
+    if (__builtin_add_overflow(total, entry.size, &total))
+      return refuse(MPI_ERR_NO_MEM, "the ranks of the window request more memory than there are addresses");
+  }
   void* base = nullptr;
   if (window.processes.rank == 0) {
     int made = allocate(window, std::max<std::size_t>(total, 1), &base);

@@ -4,6 +4,7 @@
 #include <new>
 #include <type_traits>
 
+#include "datatype/envelope.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
@@ -25,12 +26,7 @@ namespace mpixrma {
 class RetainedDatatype {
  public:
   explicit RetainedDatatype(MPI_Datatype type) : type_(type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) return;
+    if (envelope_of(type).combiner == MPI_COMBINER_NAMED) return;
     if (MPI_Type_dup(type, &type_) != MPI_SUCCESS) throw std::bad_alloc();
     copied_ = true;
   }
