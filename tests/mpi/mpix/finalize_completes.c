@@ -1,17 +1,34 @@
 /*
  * MPI_Finalize completes all operations: those without a request, with a request that nobody waits for, and
- * those through a communicator that is freed. Allocated memory is accessible afterwards.
+ * those through a communicator that is freed. Allocated memory is accessible afterwards. A callback of
+ * MPI_COMM_SELF that is older than the library's, and runs behind it, frees memory of MPI_Alloc_mem.
  */
 #include <mpix_rma.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { count = 20000, parts = 3 };
 
 static long values[parts][count], received[parts][count];
+static int not_freed = 1;
+
+static int free_at_finalize(MPI_Comm comm, int key, void* memory, void* extra) {
+  (void)comm;
+  (void)key;
+  (void)extra;
+  not_freed = MPI_Free_mem(*(void**)memory) != MPI_SUCCESS;
+  return MPI_SUCCESS;
+}
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  void* from_mpi = NULL;
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &free_at_finalize, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, &from_mpi);
+  MPI_Alloc_mem(8192, MPI_INFO_NULL, &from_mpi);
+  memset(from_mpi, 1, 8192);
   MPI_Comm comm, freed;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_dup(MPI_COMM_WORLD, &freed);
@@ -43,6 +60,7 @@ int main(int argc, char** argv) {
     }
   }
   wrong += *(long*)base != rank + 7;
+  wrong += not_freed;
   printf("rank %d: %ld wrong\n", rank, wrong);
   return wrong != 0;
 }
