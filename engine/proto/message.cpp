@@ -78,6 +78,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   stream.endpoint = nullptr;
   sender.discard_batch(peer);
   stream.suspended = false;
+  sessions.queries().forget(loss.process);
   tracked.fail(peer);
   streams.note_due(peer);
   try {

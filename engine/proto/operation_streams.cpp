@@ -159,6 +159,7 @@ void OperationStreams::advance(Peer& peer) {
 }
 
 void OperationStreams::note_stalled(Peer& peer) {
+  if (std::find(stalled_.begin(), stalled_.end(), &peer) != stalled_.end()) return;
   try {
     stalled_.push_back(&peer);
   } catch (std::bad_alloc const&) {

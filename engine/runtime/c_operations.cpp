@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <new>
+#include <thread>
 
 #include "engine/op/exposure.hpp"
 #include "engine/runtime/c_handles.hpp"
@@ -208,7 +209,12 @@ int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_peer_t* peer,
 uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer) { return peer_of(peer).newest(); }
 
 void mpix_engine_complete(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
-  engine_of(engine).order.complete(peer_of(peer), sequence);
+  // The request for a delayed acknowledgement may lack memory until others free some.
+  while (status_of([&] {
+           engine_of(engine).order.complete(peer_of(peer), sequence);
+           return Status::ok;
+         }) != MPIX_ENGINE_OK)
+    std::this_thread::yield();
 }
 
 void mpix_engine_complete_local(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
@@ -216,7 +222,9 @@ void mpix_engine_complete_local(mpix_engine_t* engine, mpix_engine_peer_t* peer,
 }
 
 int mpix_engine_test(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
-  return engine_of(engine).order.test(peer_of(peer), sequence) ? 1 : 0;
+  return status_of([&] {
+           return engine_of(engine).order.test(peer_of(peer), sequence) ? Status::ok : Status::busy;
+         }) == MPIX_ENGINE_OK;
 }
 
 void mpix_engine_fence(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {

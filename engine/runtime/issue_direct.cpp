@@ -32,7 +32,10 @@ bool execute_piecewise(Dispatch& dispatch, Status* refused) {
   for (std::size_t position = 0; position < total;) {
     LayoutRun const run = cursor.next();
     std::byte* const target = dispatch.map(add_offset(operation.target, run.offset), run.length, refused);
-    if (target == nullptr) return true;  // freed while in use
+    if (target == nullptr) {  // freed while in use
+      if (!failed(*refused)) *refused = Status::bad_address;
+      return false;
+    }
     direct_run(operation, run, position, target, dispatch.peer().stripes()->modes);
     position += run.length;
   }

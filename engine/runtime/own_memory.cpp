@@ -82,6 +82,28 @@ void EngineMemory::wait_until_dropped(RemoteAddress begin, RemoteAddress end) {
   });
 }
 
+/// Waits until no unsent reply refers to allocated memory. Others would follow without end if replies with
+/// copies did not replace them meanwhile.
+void EngineMemory::wait_until_replies_are_sent() {
+  auto const have_borrowed = [this] {
+    bool found = false;
+    state_.channels.for_each(
+        [&](Channel const& channel) { found |= channel.executor.replies.has_borrowed(); });
+    return found;
+  };
+  {
+    std::lock_guard const held(state_.channels);
+    if (!have_borrowed()) return;
+    state_.channels.for_each([](Channel& channel) { channel.executor.replies.pause_borrowing(); });
+  }
+  waits_.until([&] {
+    std::lock_guard const held(state_.channels);
+    if (have_borrowed()) return false;
+    state_.channels.for_each([](Channel& channel) { channel.executor.replies.resume_borrowing(); });
+    return true;
+  });
+}
+
 /// Determines the access rights of memory to be registered; bad_address if it is not readable. No channel is
 /// locked while the memory is examined.
 Status EngineMemory::find_rights(void const* base, std::size_t bytes, MemoryRights* found) const {
@@ -155,6 +177,7 @@ Status EngineMemory::free(void* base) {
   }
   for (ExposureId const id : withdrawn) wait_until_dropped(id);
   wait_until_dropped(segment.base, segment.base + segment.length);
+  wait_until_replies_are_sent();
   SegmentTable::Garbage garbage;
   {
     std::lock_guard const held(state_.channels);

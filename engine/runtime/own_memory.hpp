@@ -55,6 +55,7 @@ class MPIX_ENGINE_API EngineMemory {
   Status find_rights(void const* base, std::size_t bytes, MemoryRights* found) const;
   void wait_until_dropped(ExposureId id);
   void wait_until_dropped(RemoteAddress begin, RemoteAddress end);
+  void wait_until_replies_are_sent();
 
   EngineState& state_;
   EngineWaits& waits_;

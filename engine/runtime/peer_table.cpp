@@ -1,5 +1,6 @@
 #include "engine/runtime/peer_table.hpp"
 
+#include <new>
 #include <utility>
 
 #include "engine/base/shared_memory.hpp"
@@ -41,7 +42,7 @@ PeerTable::LostPeers PeerTable::take_lost() {
   state_.channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
   bool const newest_lost = !unused_.empty() && unused_.back()->has_lost_messages();
   if (lost == losses_ && !newest_lost) return taken;
-  taken.reserve(unused_.size());  // the predicate below must not throw
+  taken.reserve(unused_.size());
   losses_ = lost;
   std::erase_if(unused_, [&](Peer* peer) {
     peer->state().unused = peer->state().users == 0;
@@ -50,8 +51,10 @@ PeerTable::LostPeers PeerTable::take_lost() {
   return taken;
 }
 
-bool PeerTable::forget(Peer& peer, LostPeers* taken) {
+/// False while the peer is in use or memory is short: the peer remains until the next loss.
+bool PeerTable::forget(Peer& peer, LostPeers* taken) noexcept try {
   taken->emplace_back();
+  lost_.insert_or_assign(peer.process(), LostProcess{peer.state().secret, peer.is_lost()});
   {
     Channel& channel = channel_of(peer);
     std::lock_guard const held(channel.lock);
@@ -59,11 +62,12 @@ bool PeerTable::forget(Peer& peer, LostPeers* taken) {
     // Of issuers that no longer exist: existing ones are users of the peer.
     failures_of_removed_.add(peer.state().messages.errors.take_all(), peer.process());
   }
-  lost_.insert_or_assign(peer.process(), LostProcess{peer.state().secret, peer.is_lost()});
   state_.loss_notices.remove_peer(peer);
   traffic_of_removed_ += peer.state().traffic.read();
   taken->back() = std::move(peers_.extract(peer.process()).mapped());
   return true;
+} catch (std::bad_alloc const&) {
+  return false;
 }
 
 /// With the lock held.

@@ -53,7 +53,7 @@ class PeerTable {
   Peer* make(std::uint64_t process, std::span<std::byte const> published);
   std::unique_ptr<PeerState> state_of(ProcessAddress its);
   LostPeers take_lost();
-  bool forget(Peer& peer, LostPeers* taken);
+  bool forget(Peer& peer, LostPeers* taken) noexcept;
 
   EngineState& state_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;

@@ -37,7 +37,8 @@ std::byte* Replies::add_payload(Reply& reply, std::size_t bytes) {
 
 Replies::Reply& Replies::add_borrowed(Origin& origin, wire::RequestHeader const& request,
                                       std::span<std::byte const> data) {
-  if (origin.borrowed == nullptr) origin.borrowed = std::make_shared<MessageAccount>();
+  if (origin.borrowed == nullptr)
+    origin.borrowed = std::make_shared<MessageAccount>(MessageAccount{0, borrowed_});
   Message& message = transport_.message();
   Reply* reply = nullptr;
   try {

@@ -57,11 +57,17 @@ class Replies {
   std::byte* add_payload(Reply& reply, std::size_t bytes);
   /// Whether replies to the origin may refer to memory outside of the message.
   bool may_borrow(Origin const& origin) noexcept {
-    return origin.unsent == nullptr && origin.endpoint != nullptr && !transport_.is_sealed(origin.endpoint);
+    return borrowing_pauses_ == 0 && origin.unsent == nullptr && origin.endpoint != nullptr &&
+           !transport_.is_sealed(origin.endpoint);
   }
   /// Adds a reply to the request with the `data`, which is read when the reply is sent: requests that
   /// Origin::follows_borrowing() must not be executed before.
   Reply& add_borrowed(Origin& origin, wire::RequestHeader const& request, std::span<std::byte const> data);
+  /// Whether a reply refers to such memory and is not sent.
+  bool has_borrowed() const noexcept { return borrowed_->bytes != 0; }
+  /// Replies of requests executed before the matching resume_borrowing() have copies of their data.
+  void pause_borrowing() noexcept { ++borrowing_pauses_; }
+  void resume_borrowing() noexcept { --borrowing_pauses_; }
   /// `exposed_base`: the base of the exposure that was added to the request's address.
   void add_failure(Origin& origin, wire::RequestHeader const& request, Status status,
                    std::uint64_t exposed_base = 0);
@@ -119,6 +125,8 @@ class Replies {
   std::vector<Origin*> unacknowledged_;
   SendQueue sending_;
   bool is_sending_ = false;
+  std::shared_ptr<MessageAccount> borrowed_ = std::make_shared<MessageAccount>();  ///< of all origins
+  unsigned borrowing_pauses_ = 0;
 };
 
 }  // namespace mpixrma::engine

@@ -28,6 +28,10 @@ void StreamProgress::delay_acknowledgement(Origin& origin, wire::RequestHeader c
 
 void StreamProgress::reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
                             Status status) {
+  // The rest of an operation that has stripes, or waits for them, cannot go on without this part.
+  bool const is_part = header.kind == wire::RequestKind::stripe_lock || (header.flags & wire::flag_held) != 0;
+  if (is_part && status == Status::out_of_memory)
+    return connections_.lose(origin.process, "no room for its atomic operation");
   replies_.add_failure(origin, header, status);
   note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }

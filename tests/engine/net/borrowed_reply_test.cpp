@@ -1,9 +1,12 @@
 /// Large gets of allocated memory by messages: the reply refers to that memory until it is sent, and nothing
 /// that follows the get changes the data.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "engine/runtime/engine.hpp"
@@ -56,6 +59,19 @@ class ReadTarget {
 std::ptrdiff_t others(std::vector<char> const& buffer, int value) {
   return static_cast<std::ptrdiff_t>(buffer.size()) -
          std::count(buffer.begin(), buffer.end(), static_cast<char>(value));
+}
+
+std::uint64_t messages_executed(Rank& rank) {
+  return rank.engine().traffic.statistics().traffic.messages_executed;
+}
+
+/// Returns the number of the process that rank 0 signals.
+std::uint64_t wait_for_process(Rank& rank) {
+  for (;;) {
+    if (std::uint64_t const process = __atomic_load_n(rank.place(0, phase_slot), __ATOMIC_ACQUIRE))
+      return process;
+    ::usleep(1000);
+  }
 }
 
 class BorrowedReply : public ::testing::TestWithParam<OpFlags> {};
@@ -119,6 +135,45 @@ TEST(BorrowedReplies, AtomicGetReadsBeforeTheNextAtomicPut) {
       }
       if (rank.rank() == 2) std::fill(buffer.begin(), buffer.end(), static_cast<char>(10 + round));
     }
+  });
+}
+
+/// Four large gets of rank 0, which stops before it receives the data; rank 1 frees the memory then.
+TEST(BorrowedReplies, FreedMemoryIsReadBefore) {
+  constexpr std::uint64_t gets = 4;
+  run_job(2, by_messages, [](Rank& rank) {
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().memory.allocate(gets * large_bytes, &memory), Status::ok);
+    std::memset(memory, 7, gets * large_bytes);
+    rank.publish(memory_slot, memory);
+    rank.barrier();
+    RemoteAddress const there = rank.published(1, memory_slot);
+    std::vector<char> in(gets * large_bytes);
+    if (rank.rank() == 0) {
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::get, in.data(), there, 8)), Status::ok);
+      rank.signal(phase_slot, static_cast<std::uint64_t>(::getpid()));
+      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, 1));
+      for (std::uint64_t i = 0; i < gets; ++i) {
+        RmaOp const get = contiguous(OpKind::get, &in[i * large_bytes], there + i * large_bytes, large_bytes);
+        EXPECT_EQ(rank.engine().issue(rank.peer(1), get).status, Status::ok);
+      }
+      ::raise(SIGSTOP);
+      rank.engine().order.complete(rank.peer(1), UINT64_MAX);
+      EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);
+      EXPECT_EQ(others(in, 7), 0);
+    } else {
+      std::uint64_t const origin = wait_for_process(rank);
+      std::uint64_t const before = messages_executed(rank);
+      rank.signal(phase_slot, 1);
+      while (messages_executed(rank) < before + gets) ::usleep(1000);
+      std::thread continues([=] {
+        ::usleep(100000);
+        EXPECT_EQ(::kill(static_cast<pid_t>(origin), SIGCONT), 0);
+      });
+      EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
+      continues.join();
+    }
+    rank.barrier();
   });
 }
 
