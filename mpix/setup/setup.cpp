@@ -56,6 +56,8 @@ int at_finalize(MPI_Comm, int, void*, void*) try {
   print_statistics(word_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));
   ended.store(true, std::memory_order_relaxed);
   set_up.store(false, std::memory_order_release);
+  // Transfers by plans, too, then find that MPI has ended: their memory is unmapped.
+  for_each_communicator([](Communicator& state) { state.outdate_attributes(); });
   Communicator::forget_known();
   end_datatypes();
   forget_handles();

@@ -45,7 +45,13 @@ inline int submit(Site const& site, Communicator& communicator, Target& target, 
   if (!request.present()) return result_of_issue(site, issue(target, operation).status, subject, operation);
   operation.completion = request.start(site, subject, communicator);
   if (operation.completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
-  engine::Issued const issued = issue(target, operation);
+  engine::Issued issued;
+  try {
+    issued = issue(target, operation);
+  } catch (...) {
+    request.cancel();
+    throw;
+  }
   if (engine::failed(issued.status)) {
     request.cancel();
     return result_of_issue(site, issued.status, subject, operation);

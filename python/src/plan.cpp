@@ -96,6 +96,7 @@ class Plan {
     void* const target = address_of(address.ptr());
     Keywords keywords;
     keywords.attributes.set = waiting_;
+    Use const use(uses_);
     return owned(python::issue(
         keywords, comm(), rank_, returns, bytes,
         [&](MPI_Request* request) {
@@ -104,14 +105,30 @@ class Plan {
         [&] { return py::reinterpret_borrow<py::object>(buffer.owner); }));
   }
 
-  void free() { check(MPIX_RMA_Plan_free(&plan_)); }
+  void free() {
+    if (uses_ != 0) throw py::value_error("another thread issues an operation of the plan");
+    check(MPIX_RMA_Plan_free(&plan_));
+  }
 
  private:
+  /// A call that may release the interpreter's lock while it uses the plan.
+  class Use {
+   public:
+    explicit Use(unsigned& uses) noexcept : uses_(uses) { ++uses_; }
+    ~Use() { --uses_; }
+    Use(Use const&) = delete;
+    Use& operator=(Use const&) = delete;
+
+   private:
+    unsigned& uses_;
+  };
+
   MPI_Comm* comm() { return comm_of(communicator_.ptr()); }
 
   py::object communicator_;  // must outlive the plan
   int rank_;
   bool is_get_;
+  unsigned uses_ = 0;          ///< calls of issue() in progress
   std::uint64_t waiting_ = 0;  ///< attributes of the plan with which an operation may wait
   MPI_Datatype origin_element_ = MPI_DATATYPE_NULL;  ///< of element_of_plan()
   MPI_Count origin_size_ = 0, origin_extent_ = 0, target_size_ = 0;

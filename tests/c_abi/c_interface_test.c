@@ -103,7 +103,17 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&ordered);
   REQUIRE(MPIX_RMA_Free(bases[rank], world) == MPI_SUCCESS);
   free(bases);
+  /* A plan that knows the location of memory which is not freed before MPI_Finalize. */
+  void* kept = NULL;
+  REQUIRE(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &kept) == MPI_SUCCESS);
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  REQUIRE(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_INT, rank, MPI_INT, world, NULL, &plan) == MPI_SUCCESS);
+  for (value = 1; value <= 3; ++value) {
+    REQUIRE(MPIX_RMA_Plan_issue(plan, &value, 1, kept, 1, NULL) == MPI_SUCCESS);
+  }
+  REQUIRE(MPIX_RMA_Complete(&world, rank) == MPI_SUCCESS && *(int*)kept == 3);
   MPI_Finalize();
   REQUIRE(MPIX_RMA_Free_local(&value) == MPI_ERR_OTHER);
+  REQUIRE(MPIX_RMA_Plan_issue(plan, &value, 1, kept, 1, NULL) == MPI_ERR_OTHER);
   return 0;
 }
