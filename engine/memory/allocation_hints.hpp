@@ -15,6 +15,7 @@ struct AllocationHints {
   /// The address of the memory, a multiple of its alignment and of the page size; 0: any. Fails with
   /// bad_address if something else is mapped there.
   RemoteAddress address = 0;
+  bool internal = false;  ///< state of the library: not listed among the memory of the program
 };
 
 }  // namespace mpixrma::engine

@@ -24,7 +24,7 @@ using SegmentIndexWriter = BasicRangeIndexWriter<std::atomic, max_segments, 9>;
 
 struct PublishedTables {
   static constexpr std::uint32_t expected_magic = 0x4d504358;  // "MPCX"
-  static constexpr std::uint32_t expected_version = 5;
+  static constexpr std::uint32_t expected_version = 6;
 
   std::uint32_t magic;
   std::uint32_t version;

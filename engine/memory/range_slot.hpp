@@ -10,13 +10,15 @@
 
 namespace mpixrma::engine {
 
+inline constexpr std::uint32_t internal_segment = 1;  ///< AllocationHints::internal
+
 /// The content of a slot.
 struct PublishedRange {
   RemoteAddress base = 0;    ///< virtual address in the owner
   std::uint64_t length = 0;  ///< in bytes
   std::uint32_t number = 0;  ///< meaning depends on the table: see PublishedTables
   std::uint64_t generation = 0;
-  std::uint32_t rights = 0;  ///< for an exposure
+  std::uint32_t rights = 0;  ///< of an exposure; of a segment: internal_segment or 0
 
   bool contains(RemoteAddress address) const noexcept { return address >= base && address - base < length; }
 };

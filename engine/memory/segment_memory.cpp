@@ -44,7 +44,7 @@ Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Re
   std::vector<PageRanges::Range> missing =
       region.idle.remove({offset / page_bytes * page_bytes, round_up(offset + taken, page_bytes)});
   bool const commits = bytes >= large_bytes && !hints.lazy && !region.set_aside;
-  *out = Reservation{{base, bytes, 0, index, 0, false, commits},
+  *out = Reservation{{base, bytes, 0, index, 0, false, commits, hints.internal},
                      commits && !missing.empty() ? &region : nullptr,
                      std::move(missing)};
   return Status::ok;

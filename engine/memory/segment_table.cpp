@@ -45,7 +45,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::
 Status SegmentTable::publish(Reservation const& reservation, void** base) {
   OwnSegment const& segment = reservation.segment;
   index_.begin_change();
-  Status const status = publish(segment.base, segment.length, segment.region);
+  Status const status = publish(segment.base, segment.length, segment.region, segment.internal);
   index_.finish_change();
   if (failed(status)) return status;
   segments_.at(segment.base).committed = segment.committed;
@@ -224,7 +224,7 @@ bool SegmentTable::has_free_slot() const noexcept {
 }
 
 /// Called between begin_change() and finish_change() of the index.
-Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region) {
+Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region, bool internal) {
   if (!has_free_slot()) return Status::out_of_memory;
   if (free_slots_.empty()) {
     free_slots_.push_back(segment_end_++);
@@ -234,9 +234,9 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
   std::uint32_t const slot = free_slots_.back();
   free_slots_.pop_back();
   generation_ += 2;
-  tables_->segments[slot].publish({base, length, region, generation_});
+  tables_->segments[slot].publish({base, length, region, generation_, internal ? internal_segment : 0});
   index_.insert(slot, base);
-  segments_.emplace(base, OwnSegment{base, length, slot, region, generation_});
+  segments_.emplace(base, OwnSegment{base, length, slot, region, generation_, false, false, internal});
   ++version_;
   return Status::ok;
 }

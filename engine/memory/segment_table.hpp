@@ -40,6 +40,7 @@ struct OwnSegment {
   std::uint64_t generation = 0;  ///< generation of its slot; unique among all segments of this process
   bool hidden = false;           ///< being freed: see SegmentTable::hide
   bool committed = false;        ///< not user memory; all its pages were allocated in advance
+  bool internal = false;         ///< AllocationHints::internal
 
   /// The application may unmap user memory at any time, but not memory of the regions.
   bool user_memory() const noexcept { return region == no_region; }
@@ -186,7 +187,7 @@ class SegmentTable {
   };
 
   bool has_free_slot() const noexcept;
-  Status publish(RemoteAddress base, std::size_t length, std::uint32_t region);
+  Status publish(RemoteAddress base, std::size_t length, std::uint32_t region, bool internal = false);
   void invalidate(OwnSegment& segment);
   void remove(Segments::iterator it);
   Segments::iterator first_after(RemoteAddress address);

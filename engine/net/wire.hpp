@@ -31,7 +31,7 @@
 namespace mpixrma::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 16;
+inline constexpr std::uint16_t version = 17;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -253,9 +253,10 @@ struct SegmentReply {
   std::uint64_t number;  ///< unique number of the segment, never reused
   std::uint64_t base;
   std::uint64_t length;
-  std::uint64_t key_bytes;  ///< 0: not registered with the network
-  std::uint64_t is_gap;     ///< 1: a gap without a segment
-  std::uint64_t exposure;   ///< the requested exposure
+  std::uint64_t key_bytes;    ///< 0: not registered with the network
+  std::uint64_t is_gap;       ///< 1: a gap without a segment
+  std::uint64_t is_internal;  ///< 1: AllocationHints::internal
+  std::uint64_t exposure;     ///< the requested exposure
   std::uint64_t exposed_base;
   std::uint64_t exposed_length;
   std::uint64_t rights;

@@ -101,8 +101,14 @@ bool RemoteSegments::scan(RemoteAddress address, Found* out, MappedRegion* repla
   std::uint32_t const end = tables_->segment_end.load(std::memory_order_acquire);
   std::uint32_t const slot = tables_->segment_index.find(tables_->segments, end, address, &range);
   if (slot == max_segments) return false;
-  *out = Found{range.base,      range.length, 0, false, range.number, &tables_->segments[slot].generation(),
-               range.generation};
+  *out = Found{range.base,
+               range.length,
+               0,
+               false,
+               range.number,
+               &tables_->segments[slot].generation(),
+               range.generation,
+               range.rights == internal_segment};
   out->mapped =
       range.number < max_regions && (own_ || map_region(range.number, range, &out->delta, replaced));
   if (!out->mapped && out->region < regions_->size())

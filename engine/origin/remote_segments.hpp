@@ -49,6 +49,7 @@ class RemoteSegments {
     std::uint32_t region = max_regions;  ///< slot of its region; max_regions or more: it has none
     std::atomic<std::uint64_t> const* owner_generation = nullptr;
     std::uint64_t generation = 0;
+    bool internal = false;  ///< AllocationHints::internal
   };
   bool find(RemoteAddress address, Found* out);
 

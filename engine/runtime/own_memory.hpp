@@ -27,6 +27,12 @@ class MPIX_ENGINE_API EngineMemory {
   /// machine has too little left.
   Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status allocate(std::size_t bytes, void** base) { return allocate(bytes, {}, base); }
+  /// For state of the library (AllocationHints::internal).
+  Status allocate_internal(std::size_t bytes, void** base) {
+    AllocationHints hints;
+    hints.internal = true;
+    return allocate(bytes, hints, base);
+  }
   /// Returns the first address, from `from` and the configured base on, at which `bytes` bytes are unmapped;
   /// 0: none.
   RemoteAddress unused_addresses(RemoteAddress from, std::size_t bytes, std::size_t alignment) const noexcept;

@@ -35,14 +35,14 @@ Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, Segment
   if (peer.state().shares_memory) {
     RemoteSegments::Found found;
     if (!peer.state().segments->find(address, &found)) return Status::bad_address;
-    *info = {found.base, found.length};
+    *info = {found.base, found.length, found.internal};
     return Status::ok;
   }
   wire::SegmentReply answer{};
   if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
   if (answer.is_gap != 0) return Status::bad_address;
   if (!contains(answer, address)) return Status::malformed;
-  *info = {answer.base, answer.length};
+  *info = {answer.base, answer.length, answer.is_internal != 0};
   return Status::ok;
 }
 
@@ -50,7 +50,7 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
   if (peer.is_lost()) return Status::unreachable;
   if (peer.state().shares_memory) {
     peer.state().segments->list([out](PublishedRange const& range) {
-      out->push_back({range.base, range.length});
+      out->push_back({range.base, range.length, range.rights == internal_segment});
     });
     std::ranges::sort(*out, {}, &SegmentInfo::base);
     return Status::ok;
@@ -61,7 +61,7 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
     if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
     if (answer.is_gap == 0) {
       if (!contains(answer, address)) return Status::malformed;
-      out->push_back({answer.base, answer.length});
+      out->push_back({answer.base, answer.length, answer.is_internal != 0});
     }
     RemoteAddress const next = answer.base + answer.length;
     if (next <= address) return Status::ok;  // the end of the address space

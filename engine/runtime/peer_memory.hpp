@@ -27,7 +27,8 @@ MPIX_ENGINE_API char const* name_of(ReportedOperation kind) noexcept;
 /// Memory that peers can access as a segment.
 struct SegmentInfo {
   RemoteAddress base;
-  std::size_t length;  ///< in bytes
+  std::size_t length;     ///< in bytes
+  bool internal = false;  ///< state of the library, not memory of the program
 };
 
 class MPIX_ENGINE_API EnginePeerMemory {

@@ -35,7 +35,11 @@ void SegmentQueries::answer(Origin& origin, wire::CheckedRequest const& request)
     found.is_gap = 1;
   } else {
     if (provide_key_) key = provide_key_(*segment);
-    found = {segment->generation, segment->base, segment->length, key.size(), 0, 0, 0, 0, 0};
+    found.number = segment->generation;
+    found.base = segment->base;
+    found.length = segment->length;
+    found.key_bytes = key.size();
+    found.is_internal = segment->internal ? 1 : 0;
     if (!key.empty()) holders_.add(segment->generation, origin.process);
   }
   if (exposure != nullptr && segment != nullptr) {

@@ -127,7 +127,7 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
  * @param communicator  the communicator
  * @param target_rank   rank in it, this process included; MPI_PROC_NULL is MPI_ERR_RANK
  * @param target_addr   virtual address in that process
- * @param flag          receives 1 if it is communicatable, else 0
+ * @param flag          receives 1 if it is communicatable memory of the program, else 0
  * @param base          receives the first address of the segment (MPIX_RMA_Segment); unchanged if `flag` is
  *                      0; may be NULL
  * @param size          receives the length of the segment in bytes, from its base; unchanged if `flag` is 0;
@@ -149,10 +149,8 @@ typedef struct MPIX_RMA_Segment {
 
 /**
  * Returns the segments of a rank in the order of their addresses (5.4): its allocations and registrations,
- * the memory of its windows (of all ranks of a contiguous MPI_Win_allocate_shared at its first rank), that of
- * MPI_Alloc_mem where the library provides it (docs/semantics.md, Windows), and memory of the library's own
- * that peers access, which a program must not write: notification counters, and the state of windows. An
- * addition to the proposal.
+ * the memory of its windows (of all ranks of a contiguous MPI_Win_allocate_shared at its first rank), and that
+ * of MPI_Alloc_mem where the library provides it (docs/semantics.md, Windows). An addition to the proposal.
  *
  * @param communicator  the communicator
  * @param target_rank   rank in it, this process included; MPI_PROC_NULL is MPI_ERR_RANK

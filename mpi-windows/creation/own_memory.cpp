@@ -64,7 +64,7 @@ void record_alias(Window& window, Target const& target, void const* local) {
 int make_control(Window& window, RankEntry& mine) {
   void* control = nullptr;
   if (int const error =
-          class_of(window, window.engine.memory.allocate(window.control.layout.bytes(), &control));
+          class_of(window, window.engine.memory.allocate_internal(window.control.layout.bytes(), &control));
       error != MPI_SUCCESS)
     return error;
   std::memset(control, 0, window.control.layout.bytes());

@@ -43,7 +43,7 @@ int worst_of(auto const& table) {
 
 void publish_rank_table(Window& window) {
   void* base = nullptr;
-  bool const allocated = !engine::failed(window.engine.memory.allocate(window.table.bytes(), &base));
+  bool const allocated = !engine::failed(window.engine.memory.allocate_internal(window.table.bytes(), &base));
   if (allocated) {
     std::memcpy(base, window.table.data(), window.table.bytes());
     window.table.refer_to(static_cast<RankEntry const*>(base), RankTable::Store::own);

@@ -317,6 +317,7 @@ int MPIX_RMA_Segments(MPI_Comm communicator, int target_rank, int max, MPIX_RMA_
   std::vector<engine::SegmentInfo> found;
   Status const status = engine_of_process().peer_memory.list_segments(*target->peer, &found);
   if (engine::failed(status)) return raise(site, failure(status, {target_rank}));
+  std::erase_if(found, [](engine::SegmentInfo const& segment) { return segment.internal; });
   *count = static_cast<int>(found.size());
   for (std::size_t i = 0; i < std::min(found.size(), static_cast<std::size_t>(max)); ++i)
     segments[i] = {reinterpret_cast<void*>(found[i].base), static_cast<MPI_Aint>(found[i].length)};
@@ -340,7 +341,7 @@ int MPIX_RMA_Query(MPI_Comm communicator, int target_rank, void const* target_ad
   Status const status = engine_of_process().peer_memory.find_segment(*target->peer, address, &info);
   if (engine::failed(status) && status != Status::bad_address)
     return raise(site, failure(status, {target_rank, address}));
-  *flag = status == Status::ok ? 1 : 0;
+  *flag = status == Status::ok && !info.internal ? 1 : 0;
   if (*flag == 0) return MPI_SUCCESS;
   if (base != nullptr) *base = reinterpret_cast<void*>(info.base);
   if (size != nullptr) *size = static_cast<MPI_Aint>(info.length);

@@ -45,7 +45,7 @@ Failure allocate_counters(int num, Counters::Place* place) {
   if (num == 0) return {};
   std::size_t const bytes = static_cast<std::size_t>(num) * sizeof(std::uint64_t);
   void* base = nullptr;
-  engine::Status const status = engine_of_process().memory.allocate(bytes, &base);
+  engine::Status const status = engine_of_process().memory.allocate_internal(bytes, &base);
   if (engine::failed(status))
     return failure(class_of(status), "%d counters cannot be allocated: %s", num, engine::to_string(status));
   std::memset(base, 0, bytes);
