@@ -47,7 +47,8 @@ int order_target(Window& window, Target& target) {
 }
 
 /// Enqueues a call that adds a part to `aggregate` for each process with outstanding operations, and then
-/// calls `completion`, which keeps the aggregate open until then, with the failure of an earlier queued call.
+/// calls `completion`, which keeps the aggregate open until then, with the failure of an earlier queued call
+/// or of the lock.
 void watch(Window& window, Target& target, Level level, engine::AggregateCompletion& aggregate,
            engine::AggregateCompletion::Part& completion) try {
   auto const begin = [=, &aggregate, &completion](Window& issuer, Target& opened, engine::Status access) {
@@ -60,7 +61,9 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
                             : issuer.engine.order.watch(*part.memory_owner, sequence, issuer.context,
                                                         *completed, &completed->error);
     });
-    if (level == Level::remote && !engine::failed(access))
+    if (engine::failed(access))
+      completion.target = {.rank = opened.rank, .error = opened.queue->refusal};
+    else if (level == Level::remote)
       completion.target = {.rank = opened.rank,
                            .error = first_of(take_queue_failure(opened), take_unreported(issuer))};
     bool const failed_in_queue = completion.target.error != MPI_SUCCESS;

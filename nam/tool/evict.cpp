@@ -87,8 +87,10 @@ std::optional<uid_t> user_of(FileDescriptor const& process) {
   auto const pid = number_in("/proc/self/fdinfo/" + std::to_string(process.get()), "Pid:");
   if (!pid || *pid <= 0) return std::nullopt;
   auto const uid = number_in("/proc/" + std::to_string(*pid) + "/status", "Uid:");
-  // The pid can belong to another process only if the process of the pidfd has ended.
-  if (!uid || send_signal(process, 0) != 0) return std::nullopt;
+  // The pid can belong to another process only if the process of the pidfd has ended. Whether this user may
+  // send signals does not matter.
+  bool const has_ended = send_signal(process, 0) != 0 && errno == ESRCH;
+  if (!uid || has_ended) return std::nullopt;
   return static_cast<uid_t>(*uid);
 }
 

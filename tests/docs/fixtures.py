@@ -8,7 +8,7 @@ FILES = {
     ("README.md", "Where to go"): ["cp SOURCE/examples/work_queue.c program.c"],
     ("docs/windows.md", "MPI's windows on this library"): ["cp SOURCE/examples/windows.c program.c", "mpicc program.c -o program"],
     ("docs/tutorials/first-transfer.md", "Compile and run"): ["cp SOURCE/examples/put_get.c first.c; cp SOURCE/examples/course.h ."],
-    ("docs/global-arrays.md", "The switch"): ["cp SOURCE/examples/ga_matmul.c program.c",
+    ("docs/global-arrays.md", "Linking"): ["cp SOURCE/examples/ga_matmul.c program.c",
                                               "cp SOURCE/tests/docs/programs/ga.F90 program.F90"],
     ("docs/hosts.md", "MPI hosts: supported MPI libraries"): [
         "cp SOURCE/examples/work_queue.c program.c",
@@ -29,7 +29,7 @@ CHECKS = {
         "mpirun -np 1 python3 first.py | grep -x '0 has .0. 0. 0. 0. 0. 0. 0. 0. 0. 0..' > /dev/null"],
     ("docs/python.md", "Install"): [
         "[ ! -e venv ] || env -u PYTHONPATH venv/bin/python -c \"import mpix_rma; assert '/venv/' in mpix_rma.__file__, mpix_rma.__file__\""],
-    ("docs/global-arrays.md", "The switch"): [
+    ("docs/global-arrays.md", "Linking"): [
         "! ldd program | grep libmpi.so > /dev/null || mpirun -np 2 ./program"],
 }
 

@@ -3,6 +3,8 @@
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <mpix_rma.h>
+#include <signal.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
@@ -10,15 +12,21 @@ int main(int argc, char **argv)
     static long memory[2];
     long *addresses[3], *own = memory;
     int rank = 0;
+    pid_t processes[3], process = getpid();
     MPI_Comm world = MPI_COMM_WORLD, comm;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(world, &rank);
     MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
     MPI_Allgather(&own, sizeof own, MPI_BYTE, addresses, sizeof own, MPI_BYTE, world);
+    MPI_Allgather(&process, sizeof process, MPI_BYTE, processes, sizeof process, MPI_BYTE, world);
     MPI_Comm_dup(world, &comm);
     MPI_Barrier(world);
     if (2 == rank) {
         _exit(0);
+    }
+    /* Until the launcher has waited for it: before, MPI_Finalize may wait for it without end. */
+    while (kill(processes[2], 0) == 0) {
+        usleep(10000);
     }
     usleep(300000);
     if (1 == rank) {

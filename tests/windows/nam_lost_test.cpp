@@ -203,7 +203,7 @@ TEST_F(LostServer, FailureOfAFreedRequestIsReportedByTheNextCompletion) {
       },
       [](MPI_Win) { return MPI_SUCCESS; },
   };
-  for (Completion const complete : completions) {
+  for (Completion const& complete : completions) {
     MPI_Win window = make("deep_nam");
     if (rank_ == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
     MPI_Barrier(world);
@@ -218,7 +218,8 @@ TEST_F(LostServer, FailureOfAFreedRequestIsReportedByTheNextCompletion) {
     if (rank_ == 1) {
       int const code = complete(window);
       int const at_end = MPI_Win_unlock_all(window);
-      EXPECT_EQ(class_of(code != MPI_SUCCESS ? code : at_end), MPI_ERR_WIN);
+      EXPECT_EQ(class_of(code != MPI_SUCCESS ? code : at_end), MPI_ERR_WIN)
+          << "completion " << &complete - completions << ", at the end " << class_of(at_end);
     }
     MPI_Barrier(world);
     if (rank_ == 0) MPI_Win_unlock(0, window);

@@ -243,7 +243,7 @@ TEST_P(FewEndpoints, ConnectionsWithUnflushedPutsAreEvicted) {
     auto* const mine = new (memory) Shared;
     rank.publish(0, mine);
     rank.barrier();
-    std::uint64_t const number = 7;
+    std::uint64_t number = 7;
     for (int step = 1; step < processes; ++step) {
       int const to = (rank.rank() + step) % processes;
       auto* const there = reinterpret_cast<Shared*>(rank.published(to, 0));

@@ -215,15 +215,17 @@ TEST_F(CommunicatableMemoryCalls, DoNotListMemoryOfTheLibrary) {
   int const next = (memory_.rank() + 1) % memory_.size();
   std::size_t const before = segments_of(next).size();
   MPI_Barrier(world);
-  ASSERT_EQ(MPIX_RMA_Set_num_notify(world, 5), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(world, 5), MPI_SUCCESS);
   EXPECT_EQ(segments_of(next).size(), before);
+  MPI_Barrier(world);
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPI_Win_allocate(4096, 1, MPI_INFO_NULL, world, &base, &window), MPI_SUCCESS);
   // None if the window belongs to another component.
   EXPECT_LE(segments_of(next).size(), before + 1);
+  MPI_Barrier(world);
   MPI_Win_free(&window);
-  ASSERT_EQ(MPIX_RMA_Set_num_notify(world, 0), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(world, 0), MPI_SUCCESS);
 }
 
 TEST_F(CommunicatableMemoryCalls, ListTheSegmentsOfARank) {
