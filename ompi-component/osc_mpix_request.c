@@ -16,6 +16,7 @@
 #include "opal/class/opal_free_list.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -94,6 +95,22 @@ static void release(osc_mpix_request_t *request)
     }
 }
 
+/* Whether the function that calls this one was called, by way of Open MPI, by MPI_Request_get_status. */
+static bool is_called_by_get_status(void)
+{
+    void *frames[8];
+    const int count = backtrace(frames, 8);
+    for (int i = 1; i < count; ++i) {
+        Dl_info symbol;
+        const char *name = 0 != dladdr(frames[i], &symbol) ? symbol.dli_sname : NULL;
+        if (NULL != name
+            && (0 == strcmp(name, "PMPI_Request_get_status") || 0 == strcmp(name, "MPI_Request_get_status"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A failed request is presented to Open MPI as a successful generalized request. When MPI_Wait or a similar
  * call completes this request, it calls the query function below, which turns the request back into a failed
  * one of its own type. Otherwise Open MPI would mishandle failed requests in arrays: with
@@ -104,6 +121,9 @@ static void release(osc_mpix_request_t *request)
 static int reveal_failure(void *state, ompi_status_public_t *status)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) state;
+    if (is_called_by_get_status()) {
+        return MPI_SUCCESS; /* the request remains; a later call reports the failure */
+    }
     request->super.req_type = request->type;
     request->super.req_persistent = false;
     request->super.req_status.MPI_ERROR = request->mpi_error;

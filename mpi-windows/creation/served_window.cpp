@@ -101,13 +101,10 @@ int allocate_at_server(Window& window, MPI_Comm comm) {
       units.push_back(static_cast<std::uint64_t>(entry.disp_unit));
     }
     bool const persistent = window.hints.memory_kind() == MemoryKind::nam_persistent;
-    auto const is_here = [host = number_of(window.engine.host())](RankEntry const& entry) {
-      return entry.host == host;
-    };
-    bool const one_host = std::ranges::all_of(window.table, is_here);
-    return NamWindow::allocate(sizes, units,
-                               {persistent, window.hints.durability(), window.hints.mode(),
-                                window.hints.chunk_size(), one_host, window.hints.encrypt()});
+    return NamWindow::allocate(
+        sizes, units,
+        {persistent, window.hints.durability(), window.hints.mode(), window.hints.chunk_size(),
+         window.table.is_one_host(), window.hints.encrypt()});
   });
   if (error != MPI_SUCCESS && window.processes.rank == 0) release_nam(window);
   return error;

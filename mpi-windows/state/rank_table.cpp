@@ -36,7 +36,7 @@ class MaxReduction {
   bool is_same(std::size_t index) const noexcept { return words_[2 * index] == ~words_[2 * index + 1]; }
 
  private:
-  std::array<std::uint64_t, 22> words_{};
+  std::array<std::uint64_t, 24> words_{};
   std::size_t used_ = 0;
 };
 
@@ -69,6 +69,7 @@ Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::Unuse
     generation,
     exposure,
     control,
+    host,
     process,
     owner,
     size,
@@ -80,9 +81,10 @@ Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::Unuse
   MaxReduction all;
   for (std::uint64_t const value :
        {static_cast<std::uint64_t>(mine.error_class), std::uint64_t{unused.slot}, unused.generation,
-        static_cast<std::uint64_t>(mine.exposure), static_cast<std::uint64_t>(mine.control), first_process,
-        static_cast<std::uint64_t>(mine.owner - rank), mine.size, std::uint64_t{mine.lock_or_mapping_id},
-        static_cast<std::uint64_t>(mine.disp_unit), static_cast<std::uint64_t>(mine.kind)})
+        static_cast<std::uint64_t>(mine.exposure), static_cast<std::uint64_t>(mine.control), mine.host,
+        first_process, static_cast<std::uint64_t>(mine.owner - rank), mine.size,
+        std::uint64_t{mine.lock_or_mapping_id}, static_cast<std::uint64_t>(mine.disp_unit),
+        static_cast<std::uint64_t>(mine.kind)})
     all.add(value);
   all.reduce(comm);
   Comparison found;
@@ -96,10 +98,17 @@ Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::Unuse
   found.pattern.first.process = first_process;
   found.pattern.first.owner = 0;
   found.pattern.process_step = step;
+  found.pattern.is_one_host = all.is_same(host);
   return found;
 }
 
 constinit std::atomic<std::uint64_t> RankTable::all_kept{0};
+
+bool RankTable::is_one_host() const noexcept {
+  if (!has_entries()) return pattern_.is_one_host;
+  return std::ranges::all_of(entries_,
+                             [this](RankEntry const& entry) { return entry.host == entries_[0].host; });
+}
 
 void RankTable::note_kept(std::size_t bytes) noexcept {
   all_kept.fetch_add(bytes - kept_, std::memory_order_relaxed);

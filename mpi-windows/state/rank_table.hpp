@@ -43,6 +43,7 @@ struct RankPattern {
   std::uint64_t process_step = 0;  ///< modulo 2^64, like the identities
   std::uint64_t offset_step = 0;
   std::int32_t owner_step = 1;
+  bool is_one_host = false;  ///< all ranks are on one host
 
   RankEntry at(int rank) const noexcept;
 };
@@ -97,6 +98,8 @@ class RankTable {
   /// Makes the table refer to entries elsewhere, in memory of this process or another one.
   void refer_to(RankEntry const* shared, Store store) noexcept;
 
+  /// Whether all ranks are on one host.
+  bool is_one_host() const noexcept;
   bool has_entries() const noexcept { return !entries_.empty(); }
   /// True after refer_to().
   bool is_shared() const noexcept { return has_entries() && own_.empty(); }

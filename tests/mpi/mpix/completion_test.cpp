@@ -201,6 +201,31 @@ TEST_F(Completions, RequestReportsFailuresOfItsOperationsOnly) {
   MPI_Barrier(world);
 }
 
+/// MPI_Request_get_status leaves the request. A later call reports its failure, also if another request of
+/// the array is complete.
+TEST_F(Completions, StatusOfARequestLeavesItsFailure) {
+  ErrorsReturn const returned(world);
+  long value = 1;
+  auto* const nowhere = reinterpret_cast<char*>(std::uintptr_t{4096});
+  for (int round = 0; round < 10; ++round) {
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    ASSERT_EQ(MPIX_RMA_Icomplete(&world, memory_.rank(), &requests[0]), MPI_SUCCESS);
+    bool const reported = transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), nowhere) != MPI_SUCCESS;
+    ASSERT_EQ(MPIX_RMA_Icomplete(&world, next(), &requests[1]), MPI_SUCCESS);
+    for (int complete = 0; complete == 0;) {
+      ASSERT_EQ(MPI_Request_get_status(requests[1], &complete, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    }
+    EXPECT_NE(requests[1], MPI_REQUEST_NULL);
+    int failures = 0;
+    for (int i = 0; i < 2; ++i) {
+      int index = MPI_UNDEFINED;
+      if (MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE) != MPI_SUCCESS) ++failures;
+    }
+    EXPECT_EQ(failures, reported ? 0 : 1) << "round " << round;
+  }
+  MPI_Barrier(world);
+}
+
 /// Several messages of the operation fail, some of them after its request has reported the first failure.
 TEST_F(Completions, DoNotRepeatFailuresThatRequestsHaveReported) {
   ErrorsReturn const returned(world);
