@@ -42,7 +42,6 @@ PeerTable::LostPeers PeerTable::take_lost() {
   state_.channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
   bool const newest_lost = !unused_.empty() && unused_.back()->has_lost_messages();
   if (lost == losses_ && !newest_lost) return taken;
-  taken.reserve(unused_.size());
   losses_ = lost;
   std::erase_if(unused_, [&](Peer* peer) {
     peer->state().unused = peer->state().users == 0;

@@ -23,7 +23,8 @@ int make_counters(Window& window, int count, std::uint64_t** base) {
   if (count == 0) return MPI_SUCCESS;
   std::size_t const bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
   void* made = nullptr;
-  if (int const error = class_of(window, window.engine.memory.allocate_internal(bytes, &made)); error != MPI_SUCCESS)
+  if (int const error = class_of(window, window.engine.memory.allocate_internal(bytes, &made));
+      error != MPI_SUCCESS)
     return error;
   *base = static_cast<std::uint64_t*>(std::memset(made, 0, bytes));
   return MPI_SUCCESS;

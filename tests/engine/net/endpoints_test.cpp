@@ -59,6 +59,25 @@ struct Shared {
   std::uint64_t rows[test::max_ranks][512] = {};
 };
 
+/// Allocates memory of this process, and publishes it to the others.
+Shared* publish_shared(Rank& rank) {
+  void* memory = nullptr;
+  EXPECT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
+  auto* const shared = new (memory) Shared;
+  rank.publish(0, shared);
+  return shared;
+}
+
+/// Waits until the number of connections is within the limit.
+void expect_evictions(Rank& rank) {
+  std::size_t const allowed = limit_of_channels();
+  for (int i = 0; i < 10000 && rank.engine().traffic.statistics().endpoints > allowed; ++i) {
+    (void)rank.engine().waits.progress();
+    ::usleep(1000);
+  }
+  EXPECT_LE(rank.engine().traffic.statistics().endpoints, allowed);
+}
+
 void exchange(Rank& rank, Peer& peer, Shared* there, std::uint64_t number) {
   std::uint64_t const one = 1;
   std::uint64_t before = 0;
@@ -79,10 +98,7 @@ TEST_P(FewEndpoints, RandomTrafficArrivesDespiteEviction) {
   int const operations =
       (GetParam().paths == MPIX_ENGINE_PATH_MESSAGE ? 400 : 100) / test::slowness / test::shortened(4);
   run_job(processes, configure, [&](Rank& rank) {
-    void* memory = nullptr;
-    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-    auto* const mine = new (memory) Shared;
-    rank.publish(0, mine);
+    Shared* const mine = publish_shared(rank);
     rank.barrier();
     std::mt19937 random(first + static_cast<unsigned>(rank.rank()));
     std::size_t most = 0;
@@ -102,12 +118,7 @@ TEST_P(FewEndpoints, RandomTrafficArrivesDespiteEviction) {
     std::printf("process %d: at most %zu endpoints, %zu at the end\n", rank.rank(), most,
                 rank.engine().traffic.statistics().endpoints);
     // All connections are idle: one check later their number is within the limit.
-    std::size_t const allowed = limit_of_channels();
-    for (int i = 0; i < 10000 && rank.engine().traffic.statistics().endpoints > allowed; ++i) {
-      (void)rank.engine().waits.progress();
-      ::usleep(1000);
-    }
-    EXPECT_LE(rank.engine().traffic.statistics().endpoints, allowed);
+    expect_evictions(rank);
   });
 }
 
@@ -115,10 +126,7 @@ TEST_P(FewEndpoints, KeepsConnectionsWithOperationsInFlight) {
   constexpr int processes = 8;
   constexpr int rounds = 20;
   run_job(processes, configure, [&](Rank& rank) {
-    void* memory = nullptr;
-    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-    auto* const mine = new (memory) Shared;
-    rank.publish(0, mine);
+    Shared* const mine = publish_shared(rank);
     rank.barrier();
     // Operations to all processes at once without waiting: more connections are busy than the limit.
     std::uint64_t const one = 1;
@@ -142,9 +150,7 @@ TEST_P(FewEndpoints, KeepsConnectionsWithOperationsInFlight) {
 TEST_P(FewEndpoints, EvictionKeepsLocksAndQueuePositions) {
   constexpr int processes = 6;
   run_job(processes, configure, [&](Rank& rank) {
-    void* memory = nullptr;
-    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-    rank.publish(0, new (memory) Shared);
+    (void)publish_shared(rank);
     LockId id = 1;
     ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     rank.barrier();
@@ -187,10 +193,7 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
   constexpr std::uint32_t context = 3;
   int const rounds = 40 / test::slowness;
   run_job(processes, configure, [&](Rank& rank) {
-    void* memory = nullptr;
-    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-    auto* const mine = new (memory) Shared;
-    rank.publish(0, mine);
+    Shared* const mine = publish_shared(rank);
     LockId id = 1;
     ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     rank.barrier();
@@ -238,10 +241,7 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
 TEST_P(FewEndpoints, ConnectionsWithUnflushedPutsAreEvicted) {
   constexpr int processes = 6;
   run_job(processes, configure, [&](Rank& rank) {
-    void* memory = nullptr;
-    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-    auto* const mine = new (memory) Shared;
-    rank.publish(0, mine);
+    Shared* const mine = publish_shared(rank);
     rank.barrier();
     std::uint64_t number = 7;
     for (int step = 1; step < processes; ++step) {
@@ -253,12 +253,7 @@ TEST_P(FewEndpoints, ConnectionsWithUnflushedPutsAreEvicted) {
           rank.engine().issue(rank.peer(to), contiguous(OpKind::put, &number, row, sizeof number)).status,
           Status::ok);
     }
-    std::size_t const allowed = limit_of_channels();
-    for (int i = 0; i < 10000 && rank.engine().traffic.statistics().endpoints > allowed; ++i) {
-      (void)rank.engine().waits.progress();
-      ::usleep(1000);
-    }
-    EXPECT_LE(rank.engine().traffic.statistics().endpoints, allowed);
+    expect_evictions(rank);
     for (int to = 0; to < processes; ++to) rank.engine().order.complete(rank.peer(to), UINT64_MAX);
     rank.barrier();
     for (int from = 0; from < processes; ++from)
@@ -271,9 +266,7 @@ TEST_P(FewEndpoints, FreesMemoryDuringEviction) {
   constexpr int processes = 4;
   run_job(processes, configure, [&](Rank& rank) {
     for (int round = 0; round < 10; ++round) {
-      void* memory = nullptr;
-      ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-      rank.publish(0, new (memory) Shared);
+      Shared* const memory = publish_shared(rank);
       rank.barrier();
       for (int step = 1; step < processes; ++step) {
         int const to = (rank.rank() + step) % processes;
