@@ -46,6 +46,19 @@ Mapping Mapping::of_huge_pages(FileDescriptor const& fd, std::size_t length, std
   return make(fd, length, PROT_READ | PROT_WRITE, 0, alignment);
 }
 
+Mapping Mapping::second(std::byte const* base, std::size_t length) noexcept {
+  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::size_t const before = reinterpret_cast<std::uintptr_t>(base) % page;
+  auto* const first = const_cast<std::byte*>(base) - before;
+  Mapping mapping;
+  // The old length 0 requests a copy of the mapping; the kernel refuses it for private memory.
+  void* const copy = ::mremap(first, 0, before + length, MREMAP_MAYMOVE);
+  if (copy == MAP_FAILED) return mapping;
+  mapping.base_ = static_cast<std::byte*>(copy);
+  mapping.length_ = mapping.addresses_ = before + length;
+  return mapping;
+}
+
 void Mapping::release_memory() noexcept {
   if (base_ == nullptr) return;
   // On failure the memory merely stays in use.

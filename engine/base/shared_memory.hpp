@@ -63,6 +63,11 @@ class Mapping {
   static Mapping of_huge_pages(FileDescriptor const& fd, std::size_t length,
                                std::size_t alignment = 0) noexcept;
 
+  /// Maps the memory at [base, base + length) a second time, in whole pages and with the same access, so that
+  /// it stays mapped here whatever becomes of the first mapping. Empty on failure, and if the memory is not
+  /// shared.
+  static Mapping second(std::byte const* base, std::size_t length) noexcept;
+
   /// Requests transparent huge pages, as far as they fit into [offset, offset + length); a hint.
   void advise_huge_pages(std::size_t offset, std::size_t length) const noexcept;
 

@@ -46,7 +46,7 @@ void publish_rank_table(Window& window) {
   bool const allocated = !engine::failed(window.engine.memory.allocate_internal(window.table.bytes(), &base));
   if (allocated) {
     std::memcpy(base, window.table.data(), window.table.bytes());
-    window.table.refer_to(static_cast<RankEntry const*>(base), RankTable::Store::own);
+    window.table.refer_to(static_cast<RankEntry const*>(base));
     window.memory.published_rank_table = base;
   }
   auto const address = allocated ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
@@ -102,7 +102,7 @@ void share_rank_table(Window& window) {
   window.engine.waits.until([&] { return (address = published.load(std::memory_order_acquire)) != 0; });
   if (address == ControlLayout::no_table) return;
   if (std::byte* const there = window.engine.peer_memory.map(*first->process, address, window.table.bytes()))
-    window.table.refer_to(reinterpret_cast<RankEntry const*>(there), RankTable::Store::of_other_process);
+    window.table.share(reinterpret_cast<RankEntry const*>(there));
 }
 
 }  // namespace mpixrma::windows

@@ -141,10 +141,19 @@ void RankTable::use_single_exposure(engine::ExposureId exposure) noexcept {
   }
 }
 
-void RankTable::refer_to(RankEntry const* shared, Store store) noexcept {
-  entries_ = {shared, own_.size()};
+void RankTable::refer_to(RankEntry const* published) noexcept { refer_to(published, bytes()); }
+
+void RankTable::share(RankEntry const* published) noexcept {
+  shared_ = engine::Mapping::second(reinterpret_cast<std::byte const*>(published), bytes());
+  if (!shared_) return;
+  std::size_t const before = shared_.length() - bytes();
+  refer_to(reinterpret_cast<RankEntry const*>(shared_.base() + before), 0);
+}
+
+void RankTable::refer_to(RankEntry const* published, std::size_t kept) noexcept {
+  entries_ = {published, own_.size()};
   own_ = std::vector<RankEntry>();  // unlike clear(), frees the memory
-  note_kept(own_.capacity() * sizeof(RankEntry) + (store == Store::own ? bytes() : 0));
+  note_kept(kept);
 }
 
 }  // namespace mpixrma::windows

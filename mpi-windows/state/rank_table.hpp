@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/shared_memory.hpp"
 #include "engine/net/address.hpp"
 #include "engine/op/exposure.hpp"
 #include "engine/op/operation.hpp"
@@ -94,14 +95,17 @@ class RankTable {
   void use_pattern(int ranks, RankPattern const& pattern) noexcept;
   /// Places all memory in one exposure of rank 0, in rank order. Only while the table is private.
   void use_single_exposure(engine::ExposureId exposure) noexcept;
-  enum class Store { own, of_other_process };
-  /// Makes the table refer to entries elsewhere, in memory of this process or another one.
-  void refer_to(RankEntry const* shared, Store store) noexcept;
+  /// Makes the table refer to the same entries in other memory of this process, which others map.
+  void refer_to(RankEntry const* published) noexcept;
+  /// Makes the table refer to the same entries in mapped memory of another process. The table maps this
+  /// memory a second time, because the mapping of the peer becomes empty when the peer ends. Without effect
+  /// if the system refuses that.
+  void share(RankEntry const* published) noexcept;
 
   /// Whether all ranks are on one host.
   bool is_one_host() const noexcept;
   bool has_entries() const noexcept { return !entries_.empty(); }
-  /// True after refer_to().
+  /// True if the entries are in memory that the processes of the host share.
   bool is_shared() const noexcept { return has_entries() && own_.empty(); }
 
   RankEntry operator[](int rank) const noexcept {
@@ -116,6 +120,7 @@ class RankTable {
   static std::uint64_t kept_bytes() noexcept { return all_kept.load(std::memory_order_relaxed); }
 
  private:
+  void refer_to(RankEntry const* published, std::size_t kept) noexcept;
   void note_kept(std::size_t bytes) noexcept;
 
   static std::atomic<std::uint64_t> all_kept;
@@ -123,6 +128,7 @@ class RankTable {
   int ranks_ = 0;
   RankPattern pattern_;
   std::vector<RankEntry> own_;
+  engine::Mapping shared_;  ///< entries of another process, if the table refers to such
   std::span<RankEntry const> entries_;
   std::size_t kept_ = 0;  ///< in bytes
 };

@@ -52,5 +52,23 @@ TEST(AlignedMapping, TakesNoAddressesWithoutAFile) {
   EXPECT_EQ(first_free(), before);
 }
 
+TEST(SecondMapping, KeepsTheMemoryOfAReleasedOne) {
+  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  FileDescriptor file = file_of(2 * page);
+  Mapping first = Mapping::of(file, 2 * page);
+  file = FileDescriptor();
+  std::size_t const offset = page - 8;
+  first.base()[offset] = std::byte{7};
+  first.base()[offset + 15] = std::byte{9};
+  Mapping const second = Mapping::second(first.base() + offset, 16);
+  ASSERT_TRUE(second);
+  ASSERT_EQ(second.length(), offset + 16);
+  first.release_memory();
+  EXPECT_EQ(first.base()[offset], std::byte{0});
+  EXPECT_EQ(second.base()[offset], std::byte{7});
+  EXPECT_EQ(second.base()[offset + 15], std::byte{9});
+  EXPECT_FALSE(Mapping::second(first.base(), 16)) << "private memory";
+}
+
 }  // namespace
 }  // namespace mpixrma::engine
