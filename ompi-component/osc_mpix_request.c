@@ -37,7 +37,9 @@ typedef struct osc_mpix_request_t {
     /* Of a request that is not persistent: called if it is freed before completion; or NULL. */
     void (*on_freed_early)(uint64_t);
     uint64_t freed_argument;
-    ompi_communicator_t *communicator; /* its error handler gets errors, even after the user has freed it */
+    /* A communicator, or the window of a failed operation: its error handler gets the error, even after the
+     * user has freed it. */
+    opal_object_t *handler_owner;
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
@@ -47,13 +49,13 @@ static _Atomic(osc_mpix_request_t *) completed;
 /* Number of threads that pass completions on. */
 static atomic_int draining;
 
-static void set_communicator(osc_mpix_request_t *request, ompi_communicator_t *communicator)
+static void set_handler_owner(osc_mpix_request_t *request, void *owner)
 {
-    ompi_communicator_t *before = request->communicator;
-    if (NULL != communicator) {
-        OBJ_RETAIN(communicator);
+    opal_object_t *before = request->handler_owner;
+    if (NULL != owner) {
+        OBJ_RETAIN((opal_object_t *) owner);
     }
-    request->communicator = communicator;
+    request->handler_owner = owner;
     if (NULL != before) {
         OBJ_RELEASE(before);
     }
@@ -84,10 +86,10 @@ static void release(osc_mpix_request_t *request)
      * made. */
     if (1 == atomic_fetch_sub_explicit(&request->references, 1, memory_order_acq_rel)) {
         end_failure(request, request->reported);
-        /* Open MPI frees a failed request before it calls the error handler, so the communicator is kept
-         * until the request is reused. */
+        /* Open MPI frees a failed request before it calls the error handler, so the communicator or window is
+         * kept until the request is reused. */
         if (MPI_SUCCESS == request->mpi_error) {
-            set_communicator(request, NULL);
+            set_handler_owner(request, NULL);
         }
         OMPI_REQUEST_FINI(&request->super);
         BEFORE_RETURN_TO_LIST(request);
@@ -203,7 +205,7 @@ static void construct(osc_mpix_request_t *request)
     request->generalized.greq_query.c_query = reveal_failure;
     request->generalized.greq_state = request;
     request->generalized.greq_funcs_are_c = true;
-    request->communicator = NULL;
+    request->handler_owner = NULL;
 }
 
 static OBJ_CLASS_INSTANCE(osc_mpix_request_t, ompi_request_t, construct, NULL);
@@ -224,11 +226,11 @@ void ompi_osc_mpix_requests_stop(void)
 static osc_mpix_request_t *allocate(bool persistent, void (*freed)(mpix_handle_t), mpix_handle_t *handle)
 {
     ompi_osc_mpix_requests_drain();
-    osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
+    osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_get(&requests);
     if (NULL != request) {
         AFTER_TAKE_FROM_LIST(request);
         OMPI_REQUEST_INIT(&request->super, persistent);
-        set_communicator(request, NULL);
+        set_handler_owner(request, NULL);
         request->on_persistent_freed = freed;
         request->on_freed_early = NULL;
         atomic_store_explicit(&request->references, 1, memory_order_relaxed);
@@ -256,7 +258,7 @@ static void start(osc_mpix_request_t *request, mpix_handle_t communicator)
 {
     request->super.req_type = REQUEST_OF_COMMUNICATOR;
     request->super.req_mpi_object.comm = (ompi_communicator_t *) communicator;
-    set_communicator(request, (ompi_communicator_t *) communicator);
+    set_handler_owner(request, (ompi_communicator_t *) communicator);
     activate(request);
 }
 
@@ -326,6 +328,9 @@ static void complete_to_mpi(osc_mpix_request_t *request)
     const bool freed = 1 == atomic_load_explicit(&request->references, memory_order_relaxed);
     if (NULL != request->failure && !freed) {
         request->mpi_error = request->failure->code(request->failure_context);
+        if (OMPI_REQUEST_WIN == request->super.req_type) {
+            set_handler_owner(request, request->super.req_mpi_object.win);
+        }
         hide_failure(request);
     }
     request->super.req_status._ucount = 0;

@@ -47,6 +47,7 @@ static int window_free(ompi_win_t *win)
     }
     const int ret = mpix_window_free(ompi_osc_mpix_window(win), &is_gone);
     if (is_gone) {
+        (void) ompi_osc_mpix_requests_deliver(); /* failed requests keep the window, so it must exist */
         free(win->w_osc_module);
         win->w_osc_module = MPI_SUCCESS == ret ? NULL : &destroyed_module;
     }
