@@ -37,16 +37,18 @@ enum {
     osc_mpix_windows_info,
     osc_mpix_windows_all
 };
+/* A process's parameters and its info object for a window, or the least of those of several processes. */
 struct ompi_osc_mpix_choice {
     int windows;
     int maps_memory; /* nonzero: direct access is permitted */
     int priority;
+    int info_asks; /* nonzero: the info object has mpix_window=true */
+    int at_server; /* nonzero: the window has its memory at a memory server */
 };
-void ompi_osc_mpix_own_choice(struct ompi_osc_mpix_choice *choice);
-/* Priority for a window with this info object, which may be NULL; negative: leave the window to other
- * components. */
-int ompi_osc_mpix_window_priority(const struct ompi_osc_mpix_choice *choice, struct opal_info_t *info,
-                                  int flavor);
+/* `info` may be NULL. */
+void ompi_osc_mpix_own_choice(struct ompi_osc_mpix_choice *choice, struct opal_info_t *info, int flavor);
+/* Priority for a window; negative: leave the window to other components. */
+int ompi_osc_mpix_window_priority(const struct ompi_osc_mpix_choice *choice, int flavor);
 
 /* osc_mpix_agreement.c. Collective: the priority for a window by the least of the choices of the
  * communicator's processes; negative, at all of them, also if the engine of one does not start. Afterwards

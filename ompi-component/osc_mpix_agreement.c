@@ -10,8 +10,9 @@ struct agreement {
     struct ompi_osc_mpix_choice choice;
 };
 
-/* The key of an attribute that holds a communicator's agreement. All processes of a communicator must find
- * the same value, so the value depends only on earlier window creations on the communicator. */
+/* The key of an attribute that holds a communicator's agreement, if the component takes all windows there. All
+ * processes of a communicator must find the same value, so the value depends only on earlier window creations
+ * on the communicator. Other agreements depend on the info objects of each window. */
 static int key_of_agreement(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,8 +32,7 @@ _Static_assert(sizeof(void *) == 8, "an agreement fits into an attribute");
 
 static void *packed(const struct agreement *agreed)
 {
-    const uint64_t low = (0 != agreed->open ? 1u : 0u) | (unsigned) agreed->choice.maps_memory << 1 |
-                         (unsigned) agreed->choice.windows << 2;
+    const uint64_t low = (0 != agreed->open ? 1u : 0u) | (unsigned) agreed->choice.maps_memory << 1;
     return (void *) (uintptr_t) ((uint64_t) (uint32_t) agreed->choice.priority << 32 | low);
 }
 
@@ -40,14 +40,16 @@ static void unpack(void *value, struct agreement *agreed)
 {
     const uint64_t word = (uintptr_t) value;
     agreed->open = (int) (word & 1);
-    agreed->choice.maps_memory = (int) (word >> 1 & 1);
-    agreed->choice.windows = (int) (word >> 2 & 3);
-    agreed->choice.priority = (int) (uint32_t) (word >> 32);
+    agreed->choice = (struct ompi_osc_mpix_choice){
+        .windows = osc_mpix_windows_all,
+        .maps_memory = (int) (word >> 1 & 1),
+        .priority = (int) (uint32_t) (word >> 32),
+    };
 }
 
-static bool is_wanted(const struct agreement *agreed, struct opal_info_t *info, int flavor)
+static bool is_wanted(const struct agreement *agreed, int flavor)
 {
-    return 0 <= ompi_osc_mpix_window_priority(&agreed->choice, info, flavor);
+    return 0 <= ompi_osc_mpix_window_priority(&agreed->choice, flavor);
 }
 
 /* Opens the engine if this process's parameters give the window to the component. The reduction also shows
@@ -55,22 +57,28 @@ static bool is_wanted(const struct agreement *agreed, struct opal_info_t *info, 
 static int agree(struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
                  struct agreement *agreed)
 {
-    ompi_osc_mpix_own_choice(&agreed->choice);
-    agreed->open = is_wanted(agreed, info, flavor) && OMPI_SUCCESS == ompi_osc_mpix_engine_open();
+    struct ompi_osc_mpix_choice *choice = &agreed->choice;
+    ompi_osc_mpix_own_choice(choice, info, flavor);
+    agreed->open = is_wanted(agreed, flavor) && OMPI_SUCCESS == ompi_osc_mpix_engine_open();
     if (1 == ompi_comm_size(comm)) {
         return OMPI_SUCCESS;
     }
-    int least[] = {agreed->open, agreed->choice.windows, agreed->choice.maps_memory, agreed->choice.priority};
-    if (MPI_SUCCESS != PMPI_Allreduce(MPI_IN_PLACE, least, 4, MPI_INT, MPI_MIN, comm)) {
+    int least[] = {agreed->open,     choice->windows,   choice->maps_memory,
+                   choice->priority, choice->info_asks, choice->at_server};
+    if (MPI_SUCCESS != PMPI_Allreduce(MPI_IN_PLACE, least, 6, MPI_INT, MPI_MIN, comm)) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
     agreed->open = least[0];
-    agreed->choice = (struct ompi_osc_mpix_choice){
+    *choice = (struct ompi_osc_mpix_choice){
         .windows = least[1],
         .maps_memory = least[2],
         .priority = least[3],
+        .info_asks = least[4],
+        .at_server = least[5],
     };
-    (void) PMPI_Comm_set_attr(comm, key_of_agreement(), packed(agreed));
+    if (osc_mpix_windows_all == choice->windows) {
+        (void) PMPI_Comm_set_attr(comm, key_of_agreement(), packed(agreed));
+    }
     return OMPI_SUCCESS;
 }
 
@@ -84,9 +92,9 @@ int ompi_osc_mpix_agreed_priority(struct ompi_communicator_t *comm, struct opal_
     } else {
         known = 0;
     }
-    const bool must_open = known && !agreed.open && is_wanted(&agreed, info, flavor);
+    const bool must_open = known && !agreed.open && is_wanted(&agreed, flavor);
     if ((!known || must_open) && OMPI_SUCCESS != agree(comm, info, flavor, &agreed)) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
-    return agreed.open ? ompi_osc_mpix_window_priority(&agreed.choice, info, flavor) : OMPI_ERR_NOT_SUPPORTED;
+    return agreed.open ? ompi_osc_mpix_window_priority(&agreed.choice, flavor) : OMPI_ERR_NOT_SUPPORTED;
 }

@@ -248,25 +248,27 @@ void ompi_osc_mpix_configure_windows(void)
                               words_of("network"));
 }
 
-void ompi_osc_mpix_own_choice(struct ompi_osc_mpix_choice *choice)
+void ompi_osc_mpix_own_choice(struct ompi_osc_mpix_choice *choice, struct opal_info_t *info, int flavor)
 {
+    bool asks = false;
+    int given = 0;
+    if (NULL != info) {
+        (void) opal_info_get_bool(info, "mpix_window", &asks, &given);
+    }
     choice->windows = 0 == strcmp(windows, "all")    ? osc_mpix_windows_all
                       : 0 == strcmp(windows, "info") ? osc_mpix_windows_info
                                                      : osc_mpix_windows_none;
     choice->maps_memory = maps_memory;
     choice->priority = priority;
+    choice->info_asks = given && asks;
+    choice->at_server = ompi_osc_mpix_uses_memory_server(info, flavor);
 }
 
-int ompi_osc_mpix_window_priority(const struct ompi_osc_mpix_choice *choice, struct opal_info_t *info,
-                                  int flavor)
+int ompi_osc_mpix_window_priority(const struct ompi_osc_mpix_choice *choice, int flavor)
 {
-    bool asked = osc_mpix_windows_all == choice->windows;
-    int given = 0;
-    if (osc_mpix_windows_info == choice->windows && NULL != info) {
-        (void) opal_info_get_bool(info, "mpix_window", &asked, &given);
-    }
-    /* No other component supports memory servers. */
-    asked = asked || ompi_osc_mpix_uses_memory_server(info, flavor);
+    const bool asked = osc_mpix_windows_all == choice->windows
+                       || (osc_mpix_windows_info == choice->windows && choice->info_asks)
+                       || choice->at_server; /* no other component supports memory servers */
     /* Shared windows are accessed by load and store. */
     const bool possible = MPI_WIN_FLAVOR_SHARED != flavor || choice->maps_memory;
     return asked && possible ? choice->priority : OMPI_ERR_NOT_SUPPORTED;

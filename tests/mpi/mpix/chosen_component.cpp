@@ -1,5 +1,6 @@
 /// Tests whether a window is on this library's component ("ours") or on another one ("others"), which has no
-/// notifications. The library's own calls work with either.
+/// notifications. The library's own calls work with either. "asked": windows are on this library's component
+/// if the info objects of all processes ask for it, whatever those of earlier windows have asked for.
 #include <cstdio>
 #include <cstring>
 
@@ -51,24 +52,57 @@ bool increments(int rank) {
   return mpixrma::test::rma_free_local(counter) == MPI_SUCCESS && well;
 }
 
+MPI_Win make_window(MPI_Info info) {
+  void* base = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &base, &window);
+  return window;
+}
+
+bool is_chosen(bool asks) {
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  if (asks) MPI_Info_set(info, "mpix_window", "true");
+  MPI_Win window = make_window(info);
+  MPI_Info_free(&info);
+  bool const ours = is_ours(window);
+  MPI_Win_free(&window);
+  return ours;
+}
+
+bool follows_info(int rank) {
+  bool const all = is_chosen(true);
+  bool const one = is_chosen(rank == 0);
+  bool const none = is_chosen(false);
+  bool const again = is_chosen(true);
+  if (all && !one && !none && again) return true;
+  std::printf("%d: on this library's component: asked by all %d, %d, by one %d, by none %d\n", rank, all,
+              again, one, none);
+  return false;
+}
+
+bool is_on(bool expected, int rank) {
+  MPI_Win window = make_window(MPI_INFO_NULL);
+  bool const ours = is_ours(window);
+  bool const refused = ours || is_refused(window);
+  MPI_Win_free(&window);
+  if (ours != expected)
+    std::printf("%d: the window is on %s component\n", rank, ours ? "this library's" : "another");
+  if (!refused) std::printf("%d: a call on a window of another component was not refused\n", rank);
+  return ours == expected && refused;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  void* base = nullptr;
-  MPI_Win window = MPI_WIN_NULL;
-  MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
-  bool const ours = is_ours(window);
-  bool const expected = argc == 2 && std::strcmp(argv[1], "ours") == 0;
-  bool const refused = ours || is_refused(window);
-  MPI_Win_free(&window);
+  char const* const expected = argc == 2 ? argv[1] : "";
+  bool const chosen = std::strcmp(expected, "asked") == 0 ? follows_info(rank)
+                                                          : is_on(std::strcmp(expected, "ours") == 0, rank);
   bool const well = increments(rank);
-  if (ours != expected)
-    std::printf("%d: the window is on %s component\n", rank, ours ? "this library's" : "another");
-  if (!refused) std::printf("%d: a call on a window of another component was not refused\n", rank);
   if (!well) std::printf("%d: the counter is wrong\n", rank);
   MPI_Finalize();
-  return ours == expected && refused && well ? 0 : 1;
+  return chosen && well ? 0 : 1;
 }
