@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <new>
 #include <vector>
 
@@ -235,19 +236,20 @@ class AggregateOutcome {
     if (completion != nullptr && issued.complete) completion->done(*completion, issued.status, 0);
   }
 
- private:
   void note(engine::Status status) noexcept {
     if (aggregate_ != nullptr) aggregate_->record(status);
     if (!engine::failed(first_)) first_ = status;
   }
 
+ private:
   engine::AggregateCompletion* aggregate_;
   engine::Status first_ = engine::Status::ok;
 };
 
-/// Issues the operation to all parts of the striped region.
+/// Issues the operation to all parts of the striped region. Does not throw: the parts that have been issued
+/// refer to completion objects of the caller.
 void issue_to_parts(Window& window, Target& target, engine::RmaOp const& operation,
-                    AggregateOutcome& outcome) {
+                    AggregateOutcome& outcome) noexcept try {
   StripedRegion const& region = *target.striped_region;
   ChunkSplitter splitter(region, operation.target, operation.target_layout, origin_of(operation),
                          result_of(operation));
@@ -261,6 +263,8 @@ void issue_to_parts(Window& window, Target& target, engine::RmaOp const& operati
       if (region.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }
+} catch (std::exception const&) {
+  outcome.note(engine::Status::out_of_memory);
 }
 
 /// Whether the target has a striped region that can execute the operation. Returns an error class.
