@@ -108,6 +108,7 @@ void begin_datatypes(int (*committed)(std::uintptr_t type)) {
 
 void end_datatypes() noexcept {
   is_committed.store(nullptr, std::memory_order_relaxed);
+  keyval = MPI_KEYVAL_INVALID;  // the next session numbers its keys anew
   Datatype::forget_known();
 }
 

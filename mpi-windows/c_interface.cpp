@@ -38,20 +38,27 @@ int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
   return class_of_exception();
 }
 
-/// Makes MPI_Finalize call at_finalize(), also in programs that are not linked with libmpix_rma.
+/// Makes MPI_Finalize call at_finalize(), also in programs that are not linked with libmpix_rma. Programs
+/// that use only sessions have no MPI_COMM_SELF.
 void prepare_finalize() {
   static char counts = 0;
+  int has_world = 0;
+  PMPI_Initialized(&has_world);
+  if (has_world == 0) return;
   int key = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, key, begin_statistics() ? &counts : nullptr);
 }
 
+std::mutex preparing;
+bool is_prepared = false;
+
 void prepare() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    begin_datatypes(mpix_host_operations()->datatype_is_committed);
-    prepare_finalize();
-  });
+  std::lock_guard const held(preparing);
+  if (is_prepared) return;
+  begin_datatypes(mpix_host_operations()->datatype_is_committed);
+  prepare_finalize();
+  is_prepared = true;
 }
 
 /// Returns nullptr if this process has no memory for the window.
@@ -103,6 +110,12 @@ int mpix_windows_progress(void) try { return serve_queues(); } catch (...) {
   return 0;
 }
 void mpix_windows_set_verbose(int level) { Window::verbose = level; }
+
+void mpix_windows_end(void) {
+  std::lock_guard const held(preparing);
+  mpixrma::end_datatypes();
+  is_prepared = false;
+}
 int mpix_windows_set_order(const char* order) {
   auto const parsed = Hints::parse_order(order);
   if (!parsed) return MPI_ERR_ARG;

@@ -54,6 +54,7 @@ int ompi_osc_mpix_window_priority(const struct ompi_osc_mpix_choice *choice, int
  * communicator's processes; negative, at all of them, also if the engine of one does not start. Afterwards
  * the addresses of all can be looked up if it is not negative. */
 int ompi_osc_mpix_agreed_priority(struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor);
+void ompi_osc_mpix_forget_agreements(void);
 
 /* Whether a window with this info object, which may be NULL, has its memory at a memory server. */
 bool ompi_osc_mpix_uses_memory_server(struct opal_info_t *info, int flavor);
@@ -72,8 +73,8 @@ bool ompi_osc_mpix_job_is_on_this_host(void);
 /* osc_mpix_pvars.c: performance variables. */
 void ompi_osc_mpix_register_pvars(void);
 
-/* osc_mpix_modex.c: the exchange of engine addresses. */
-void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap);
+/* osc_mpix_modex.c: the exchange of engine addresses. `cycle` counts how often MPI has been initialised. */
+void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, unsigned cycle);
 void ompi_osc_mpix_modex_stop(void);
 
 /* osc_mpix_communicator.c */

@@ -13,10 +13,11 @@ struct agreement {
 /* The key of an attribute that holds a communicator's agreement, if the component takes all windows there. All
  * processes of a communicator must find the same value, so the value depends only on earlier window creations
  * on the communicator. Other agreements depend on the info objects of each window. */
+static int key = MPI_KEYVAL_INVALID;
+
 static int key_of_agreement(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int key = MPI_KEYVAL_INVALID;
     pthread_mutex_lock(&lock);
     if (MPI_KEYVAL_INVALID == key) {
         (void) PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
@@ -24,6 +25,11 @@ static int key_of_agreement(void)
     const int found = key;
     pthread_mutex_unlock(&lock);
     return found;
+}
+
+void ompi_osc_mpix_forget_agreements(void)
+{
+    key = MPI_KEYVAL_INVALID;
 }
 
 /* The agreement is packed into the attribute's value, because no delete callback could free allocated memory:

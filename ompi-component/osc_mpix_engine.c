@@ -10,6 +10,8 @@
 
 static struct mpix_engine_config config;
 static struct mpix_bootstrap bootstrap;
+/* How often MPI has been initialised. */
+static unsigned cycle;
 
 /* Nonzero while the engine waits. It may hold locks then, so queued operations on windows are not issued. */
 static _Thread_local int engine_waits = 0;
@@ -27,6 +29,23 @@ static int yields_when_idle(void *context)
     return opal_progress_yield_when_idle;
 }
 
+/* Whether a session permits several threads; MPI_Query_thread does not know the levels of sessions. */
+static bool session_uses_threads(void)
+{
+#if OMPI_MAJOR_VERSION < 5
+    return false;
+#else
+    return opal_using_threads();
+#endif
+}
+
+static int is_thread_multiple(void)
+{
+    int level = MPI_THREAD_MULTIPLE;
+    (void) PMPI_Query_thread(&level);
+    return MPI_THREAD_MULTIPLE == level || session_uses_threads();
+}
+
 static const struct mpix_host_ops host_ops = {
     .size = sizeof(struct mpix_host_ops),
     .process_of_rank = ompi_osc_mpix_process_of_rank,
@@ -41,6 +60,7 @@ static const struct mpix_host_ops host_ops = {
     .request_start = ompi_osc_mpix_request_start,
     .request_is_active = ompi_osc_mpix_request_is_active,
     .deliver_completions = ompi_osc_mpix_requests_deliver,
+    .is_thread_multiple = is_thread_multiple,
     .window_request_create = ompi_osc_mpix_window_request_create,
     .window_targets = ompi_osc_mpix_window_targets,
     .window_region = ompi_osc_mpix_window_region,
@@ -74,7 +94,7 @@ static int progress_callback(void)
 static int start_engine(void)
 {
     mpix_engine_t *engine;
-    ompi_osc_mpix_modex_start(&bootstrap);
+    ompi_osc_mpix_modex_start(&bootstrap, cycle);
     ompi_osc_mpix_requests_start();
     const int status = mpix_engine_create(&config, &bootstrap, &engine);
     if (0 != status) {
@@ -103,10 +123,11 @@ static atomic_int state = engine_closed;
 
 void ompi_osc_mpix_engine_configure(bool thread_multiple)
 {
+    ++cycle;
     mpix_engine_config_init(&config);
     config.progress = progress_everything;
     config.yields_when_idle = yields_when_idle;
-    config.thread_multiple = thread_multiple;
+    config.thread_multiple = thread_multiple || session_uses_threads();
     const int status = ompi_osc_mpix_configure(&config);
     atomic_store_explicit(&state, OMPI_SUCCESS == status ? engine_closed : engine_failed,
                           memory_order_relaxed);
@@ -137,6 +158,10 @@ void ompi_osc_mpix_engine_close(void)
 {
     mpix_engine_t *engine = mpix_host_engine();
     ompi_osc_mpix_write_report(engine);
+    /* Open MPI numbers attribute keys anew when another session loads the component again. */
+    mpix_windows_end();
+    ompi_osc_mpix_forget_agreements();
+    ompi_osc_mpix_forget_counter_attributes();
     if (!ompi_osc_mpix_engine_runs()) {
         return;
     }

@@ -1,6 +1,8 @@
 /* Publication and look-up of engine addresses. */
+#define _GNU_SOURCE /* asprintf */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +19,7 @@
 struct query {
     struct query *next;
     uint64_t process;
+    unsigned cycle; /* in which the query was made */
     osc_mpix_pmix_name_t name; /* PMIx reads name and key until it answers */
     char *key;
     bool is_answered;
@@ -28,6 +31,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the queries */
 static pthread_cond_t answer_arrived;                    /* waits by CLOCK_MONOTONIC */
 static pthread_once_t is_initialised = PTHREAD_ONCE_INIT;
 static struct query *queries = NULL;
+
+/* How often MPI has been initialised in this process: several sessions, one after the other, are several cycles.
+ * It is a part of the key, because PMIx keeps a value that it has looked up. */
+static unsigned cycle;
 
 /* The most recently returned address. The engine copies it. */
 static uint8_t *given = NULL;
@@ -74,13 +81,29 @@ void ompi_osc_mpix_modex_answered(void *context, const void *bytes, size_t lengt
     pthread_mutex_unlock(&lock);
 }
 
+/* Returns NULL if there is no memory. */
+static char *key_of_address(void)
+{
+    char *component = mca_base_component_to_string(&mca_osc_mpix_component.osc_version);
+    char *key = NULL;
+    if (NULL != component && 0 > asprintf(&key, "%s.%u", component, cycle)) {
+        key = NULL;
+    }
+    free(component);
+    return key;
+}
+
 static int publish(void *context, const void *address, size_t length)
 {
     int ret;
+    char *key = key_of_address();
+    if (NULL == key) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
     /* Open MPI has already committed its own data when components of this framework start. It synchronises
      * all processes again at the end of MPI_Init, after this data has been committed. */
-    OPAL_MODEX_SEND(ret, OSC_MPIX_MODEX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address,
-                    length);
+    OPAL_MODEX_SEND_STRING(ret, OSC_MPIX_MODEX_GLOBAL, key, (void *) address, length);
+    free(key);
     if (OPAL_SUCCESS == ret) {
         ret = ompi_osc_mpix_modex_commit();
     }
@@ -91,7 +114,7 @@ static int publish(void *context, const void *address, size_t length)
 static struct query **find(uint64_t process)
 {
     struct query **place = &queries;
-    while (NULL != *place && (*place)->process != process) {
+    while (NULL != *place && ((*place)->process != process || (*place)->cycle != cycle)) {
         place = &(*place)->next;
     }
     return place;
@@ -105,7 +128,8 @@ static struct query *new_query(uint64_t process)
         return NULL;
     }
     query->process = process;
-    query->key = mca_base_component_to_string(&mca_osc_mpix_component.osc_version);
+    query->cycle = cycle;
+    query->key = key_of_address();
     if (NULL == query->key) {
         free(query);
         return NULL;
@@ -186,8 +210,9 @@ static void initialise(void)
     pthread_condattr_destroy(&by_monotonic_clock);
 }
 
-void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap)
+void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, unsigned number)
 {
+    cycle = number;
     pthread_once(&is_initialised, initialise);
     *bootstrap = (struct mpix_bootstrap){
         .size = sizeof(*bootstrap),

@@ -28,6 +28,7 @@ mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle);
 /* Sets the window's attributes for the limits of counters, once
  * ompi_osc_mpix_window_add_counter_attributes() has been called. */
 void ompi_osc_mpix_set_counter_attributes(ompi_win_t *win);
+void ompi_osc_mpix_forget_counter_attributes(void);
 
 /* osc_mpix_window_extensions.c: mpix_host_ops. */
 int ompi_osc_mpix_window_targets(mpix_handle_t window);

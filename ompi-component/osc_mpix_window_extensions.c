@@ -63,6 +63,11 @@ void ompi_osc_mpix_window_add_counter_attributes(int suggested_key, int max_key,
     }
 }
 
+void ompi_osc_mpix_forget_counter_attributes(void)
+{
+    counter_attributes_are_added = false;
+}
+
 uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index)
 {
     mpix_window_t *own = ompi_osc_mpix_own_window(window);

@@ -114,6 +114,9 @@ struct mpix_host_ops {
 
   /* Windows at a memory server. All functions are NULL in a host that does not create windows. */
 
+  /** Nonzero if several threads of this process may call MPI at once. */
+  int (*is_thread_multiple)(void);
+
   /** Number of targets of the MPI_Win `window`; -1 if it is not a window of the host. */
   int (*window_targets)(mpix_handle_t window);
 

@@ -24,6 +24,9 @@ typedef struct mpix_window mpix_window_t;
 /** Verbosity on stderr: 0 errors only, 1 also window creation, 2 also the protocol to each rank. */
 void mpix_windows_set_verbose(int level);
 
+/** Ends the use of MPI. The next window prepares it again, which may be in another session. */
+void mpix_windows_end(void);
+
 /** Issues queued calls whose lock or post has arrived. Called when the program makes progress in MPI; not to
  * be called while the engine waits. Returns the number of calls issued. */
 int mpix_windows_progress(void);

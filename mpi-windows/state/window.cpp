@@ -19,12 +19,6 @@ std::uint32_t next_context() noexcept {
   return next.fetch_add(1, std::memory_order_relaxed) | std::uint32_t{1} << 31;
 }
 
-bool is_thread_multiple() {
-  int level = MPI_THREAD_MULTIPLE;
-  PMPI_Query_thread(&level);
-  return level == MPI_THREAD_MULTIPLE;
-}
-
 void release_own_memory(Window& window) {
   for (auto const& [base, bytes] : window.cold->attached)
     (void)window.engine.memory.detach(reinterpret_cast<void*>(base), bytes);
@@ -39,7 +33,7 @@ void release_own_memory(Window& window) {
 }  // namespace
 
 Window::Window(engine::Engine& process_engine, MPI_Comm comm, Hints const& given, void* host_window)
-    : stores(is_thread_multiple()),
+    : stores(mpix_host_operations()->is_thread_multiple() != 0),
       epoch(stores.is_thread_multiple()),
       engine(process_engine),
       handle(host_window),
