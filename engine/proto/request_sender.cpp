@@ -40,7 +40,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
                                   std::size_t payload_bytes) const noexcept {
   using Writer = wire::BatchWriter<wire::RequestHeader>;
   bool const small = payload_bytes + Writer::max_overhead <= batch_bytes_ / 2;
-  if (operation.excluded_from_batch || !small || operation.total > batch_bytes_ / 2) return false;
+  if (operation.excluded_from_batch || !small || operation.total > batch_bytes_) return false;
   MessageStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.lock_may_batch;
   if (stream.has_open_batch()) return true;

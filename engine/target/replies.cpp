@@ -5,7 +5,9 @@
 #include <new>
 #include <utility>
 
+#include "engine/base/tsan_ignore_scope.hpp"
 #include "engine/net/batch.hpp"
+#include "engine/op/kernel/kernels.hpp"
 
 namespace mpixrma::engine {
 
@@ -51,6 +53,7 @@ Replies::Reply& Replies::add_borrowed(Origin& origin, wire::RequestHeader const&
   message.borrow(data.data(), data.size());
   message.charge(origin.borrowed);
   reply->message = &message;
+  reply->borrowed = data.data();
   reply->header.bytes = data.size();
   return *reply;
 }
@@ -145,15 +148,31 @@ Message& Replies::new_message(Origin const& origin, std::size_t payload_bytes) {
   return message;
 }
 
+/// Whether the reply may share a message with others. One whose payload is borrowed is copied then: a message
+/// of its own costs more than a copy.
+bool Replies::is_small(Reply const& reply) const noexcept {
+  using Writer = wire::BatchWriter<wire::ReplyHeader>;
+  return reply.message == nullptr ||
+         (reply.borrowed != nullptr && reply.header.bytes + Writer::max_overhead <= batch_bytes_ / 2);
+}
+
 /// Returns the number of replies, from the first on, that may share a message; at least 1.
 std::size_t Replies::count_together(std::span<Reply const> replies) const noexcept {
   if (batch_bytes_ == 0) return 1;
   std::size_t count = 0;
-  while (count < replies.size() && replies[count].message == nullptr &&
-         replies[count].origin == replies[0].origin)
+  while (count < replies.size() && is_small(replies[count]) && replies[count].origin == replies[0].origin)
     ++count;
   return std::max<std::size_t>(count, 1);
 }
+
+namespace {
+
+void copy_borrowed(std::byte* to, Replies::Reply const& reply) noexcept {
+  [[maybe_unused]] TsanIgnoreScope const ignored_by_tsan;
+  copy_bytes(to, reply.borrowed, reply.header.bytes);
+}
+
+}  // namespace
 
 /// Sends several small replies in a batch, or a single one. Returns how many replies the message contains.
 std::size_t Replies::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
@@ -179,8 +198,13 @@ std::size_t Replies::send_as_batch(std::span<Reply> replies, std::span<std::byte
       ++origin.unsent_replies;  // this reply goes into the next message
       break;
     }
-    origin.waiting_bytes -= reply.header.bytes;
-    if (reply.header.bytes != 0) std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
+    if (reply.message == nullptr) {
+      origin.waiting_bytes -= reply.header.bytes;
+      if (reply.header.bytes != 0) std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
+    } else {
+      copy_borrowed(out, reply);
+      transport_.discard(*std::exchange(reply.message, nullptr));
+    }
     ++sent;
   }
   message.cut(records.bytes());

@@ -23,8 +23,9 @@ class Replies {
   struct Reply {
     Origin* origin;
     wire::ReplyHeader header;
-    Message* message;   ///< contains the payload; nullptr: the payload is in `small_`
-    std::size_t begin;  ///< offset of the payload in `small_`
+    Message* message;                     ///< contains the payload; nullptr: the payload is in `small_`
+    std::size_t begin;                    ///< offset of the payload in `small_`
+    std::byte const* borrowed = nullptr;  ///< the payload, if `message` refers to memory of the target
 
     /// The reply is sent or dropped.
     void note_removed() const noexcept {
@@ -104,6 +105,7 @@ class Replies {
   };
 
   void send_due();
+  bool is_small(Reply const& reply) const noexcept;
   std::size_t count_together(std::span<Reply const> replies) const noexcept;
   std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
   std::size_t send_as_batch(std::span<Reply> replies, std::span<std::byte const> payloads);
