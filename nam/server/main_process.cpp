@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <pwd.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -27,8 +26,7 @@
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/main_process_link.hpp"
 #include "nam/server/service_manager.hpp"
-
-extern char** environ;
+#include "nam/server/start_program.hpp"
 
 namespace mpixrma::nam {
 
@@ -62,33 +60,6 @@ SocketPair connected_sockets() {
   return {FileDescriptor(pair[0]), FileDescriptor(pair[1])};
 }
 
-/// Starts this program again, in a process group of its own, with `socket` in addition to the descriptors
-/// that every child inherits.
-pid_t start_program(std::vector<std::string> words, FileDescriptor const& socket) {
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  // A descriptor that is duplicated to itself is inherited.
-  posix_spawn_file_actions_adddup2(&actions, socket.get(), socket.get());
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  pid_t pid = 0;
-  int const error = ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0)
-    throw Error(ErrorCode::unavailable, std::string("cannot start a process: ") + std::strerror(error));
-  return pid;
-}
-
 /// Sends SIGKILL from a child that has become `uid`, so that a wrong `pid` cannot end a process of another
 /// user.
 void kill_as(uid_t uid, pid_t pid) {
@@ -118,15 +89,21 @@ std::set<uid_t> uids_in_use() {
   return users;
 }
 
+/// Waits for a short time until `is_so` returns true, and returns whether it does.
+template <typename Condition>
+bool becomes_so(Condition is_so) {
+  for (int tried = 0; tried < max_polls; ++tried) {
+    if (is_so()) return true;
+    std::this_thread::sleep_for(poll_interval);
+  }
+  return false;
+}
+
 /// Waits for a short time until no process runs as the user, and returns whether that is so. The previous
 /// data process may still be ending; waitpid() does not suffice, because it need not be a child of this
 /// process.
 bool wait_until_user_is_free(uid_t user) {
-  for (int tried = 0; tried < max_polls; ++tried) {
-    if (!uids_in_use().contains(user)) return true;
-    std::this_thread::sleep_for(poll_interval);
-  }
-  return false;
+  return becomes_so([user] { return !uids_in_use().contains(user); });
 }
 
 /// Returns the user who has made the memory of a grant; nothing if there is none.
@@ -223,31 +200,23 @@ void MainProcess::on_message(Message& message) {
   Json const& head = message.head;
   auto const op = field<std::string>(head, "op");
   if (op == "start") {
-    // The system drops descriptors that exceed the limit. ErrorCode::malformed would close the link.
-    if (message.descriptors.size() != 1)
-      throw Error(ErrorCode::unavailable, "the main process of the server has too many descriptors");
-    start_data(field<std::string>(head, "grant"), std::move(message.descriptors.front()));
+    answer(head, start_data(message));
   } else if (op == "hold") {
     grants_[field<std::string>(head, "grant")].memory = std::move(message.descriptors);
   } else if (op == "adopted") {
     grants_[field<std::string>(head, "grant")].uid = field<uid_t>(head, "uid");
   } else if (op == "drop") {
-    auto const found = grants_.find(field<std::string>(head, "grant"));
-    if (found == grants_.end()) return;
-    // The process's user becomes free when the process has ended.
-    found->second.memory.clear();
-    if (found->second.pid == 0) grants_.erase(found);
+    drop(field<std::string>(head, "grant"));
   } else if (op == "kill") {
-    if (auto const found = grants_.find(field<std::string>(head, "grant")); found != grants_.end()) {
-      end_data(found->second);
-      grants_.erase(found);
-    }
+    if (auto const found = grants_.find(field<std::string>(head, "grant")); found != grants_.end())
+      kill_data(found->second);
+    drop(field<std::string>(head, "grant"));
     if (head.contains("pid"))
       kill_earlier(static_cast<pid_t>(field<std::uint32_t>(head, "pid")), field<uid_t>(head, "uid"));
   } else if (op == "is_open") {
     // Without free descriptors here, the memory did not arrive.
     bool const is_open = message.descriptors.empty() || is_open_elsewhere(message.descriptors.front().get());
-    control_->post({{"open", is_open}});
+    answer(head, {{"open", is_open}});
   } else if (op == "listener") {
     for (FileDescriptor& each : message.descriptors) {
       // Listens again, so that the system reports this process, not the control process, as the peer of
@@ -265,11 +234,30 @@ void MainProcess::on_message(Message& message) {
   }
 }
 
-/// Ends an earlier data process first: one that the control process does not know any more must not use the
-/// memory beside the new one.
-void MainProcess::start_data(std::string const& grant, FileDescriptor socket) {
-  GrantState& state = grants_[grant];
+/// The number of the request tells the control process whether it still waits for this answer.
+void MainProcess::answer(Json const& request, Json content) {
+  content["request"] = field<std::uint64_t>(request, "request");
+  control_->post(content);
+}
+
+/// The process's user becomes free when the process has ended.
+void MainProcess::drop(std::string const& grant) {
+  auto const found = grants_.find(grant);
+  if (found == grants_.end()) return;
+  found->second.memory.clear();
+  if (found->second.pid == 0) grants_.erase(found);
+}
+
+/// Returns the answer. Ends an earlier data process first: one that the control process does not know any
+/// more must not use the memory beside the new one.
+Json MainProcess::start_data(Message& message) {
   try {
+    // The system drops descriptors that exceed the limit.
+    if (message.descriptors.size() != 1)
+      throw Error(ErrorCode::unavailable, "the main process of the server has too many descriptors");
+    auto const grant = field<std::string>(message.head, "grant");
+    FileDescriptor const& socket = message.descriptors.front();
+    GrantState& state = grants_[grant];
     end_data(state);
     if (has_data_users_) state.uid = user_for(grant, state);
     std::string const user = has_data_users_ ? std::to_string(*state.uid) : "-";
@@ -278,17 +266,25 @@ void MainProcess::start_data(std::string const& grant, FileDescriptor socket) {
     std::string const name = grant.substr(0, 8);
     state.pid =
         start_program({"mpix-namd", "--data-process", std::to_string(socket.get()), name, user}, socket);
-    control_->post({{"pid", static_cast<std::uint32_t>(state.pid)}});
+    return {{"pid", static_cast<std::uint32_t>(state.pid)}};
   } catch (Error const& error) {
-    control_->post(to_answer(error));
+    return to_answer(error);
   }
 }
 
-void MainProcess::end_data(GrantState& state) {
+void MainProcess::kill_data(GrantState const& state) {
   if (state.pid == 0) return;
   // Without kill_as() at first: the process may not have changed its user yet.
   if (::kill(state.pid, SIGKILL) != 0 && state.uid) kill_as(*state.uid, state.pid);
-  (void)::waitpid(state.pid, nullptr, 0);
+}
+
+/// Does not wait for long: a process that waits for a disk does not end before the disk answers, and the
+/// whole server waits for this process. Throws Error(unavailable); on_exit() notes the end later.
+void MainProcess::end_data(GrantState& state) {
+  if (state.pid == 0) return;
+  kill_data(state);
+  if (!becomes_so([&state] { return ::waitpid(state.pid, nullptr, WNOHANG) != 0; }))
+    throw Error(ErrorCode::unavailable, "the earlier data process of the grant has not ended yet");
   state.pid = 0;
 }
 

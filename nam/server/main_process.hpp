@@ -38,7 +38,10 @@ class MainProcess {
   void restart_control();
   void restart_later(std::string const& why);
   void on_message(Message& message);
-  void start_data(std::string const& grant, FileDescriptor socket);
+  void answer(Json const& request, Json content);
+  void drop(std::string const& grant);
+  Json start_data(Message& message);
+  static void kill_data(GrantState const& state);
   static void end_data(GrantState& state);
   void kill_earlier(pid_t pid, uid_t uid) const;
   bool is_data_user(uid_t uid) const noexcept;

@@ -16,19 +16,13 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr int timeout_ms = 60000;
 constexpr std::chrono::milliseconds first_pause{10};
 constexpr std::chrono::seconds longest_starvation{10};  ///< the whole server waits meanwhile
 
-void wait_for_main_process(int descriptor, short events) {
-  pollfd entry{descriptor, events, 0};
-  if (::poll(&entry, 1, timeout_ms) == 0)
-    throw Error(ErrorCode::unavailable, "the main process of the server does not answer");
-}
-
 }  // namespace
 
-MainProcessLink::MainProcessLink(FileDescriptor socket) : channel_(std::move(socket), main_process_limits) {
+MainProcessLink::MainProcessLink(FileDescriptor socket, std::chrono::milliseconds patience)
+    : channel_(std::move(socket), main_process_limits), patience_(patience) {
   for (;;) {
     Message message = receive();
     auto const op = field<std::string>(message.head, "op");
@@ -45,10 +39,16 @@ MainProcessLink::MainProcessLink(FileDescriptor socket) : channel_(std::move(soc
   }
 }
 
+void MainProcessLink::await(short events) const {
+  pollfd entry{channel_.descriptor(), events, 0};
+  if (::poll(&entry, 1, static_cast<int>(patience_.count())) == 0)
+    throw Error(ErrorCode::unavailable, "the main process of the server does not answer");
+}
+
 Message MainProcessLink::receive() {
   for (;;) {
     if (auto message = channel_.next()) return std::move(*message);
-    wait_for_main_process(channel_.descriptor(), POLLIN);
+    await(POLLIN);
     bool const open = channel_.fill();
     if (auto message = channel_.next()) return std::move(*message);
     if (!open) throw Error(ErrorCode::unavailable, "the main process of the server has gone");
@@ -64,13 +64,22 @@ void MainProcessLink::send(Json const& head, std::vector<FileDescriptor> descrip
     if (channel_.is_starved()) {
       await_resources(&starved);
     } else {
-      wait_for_main_process(channel_.descriptor(), POLLOUT);
+      await(POLLOUT);
     }
   }
 }
 
-/// Waits twice as long each time, and finally withdraws the message: its late answer would be taken for the
-/// answer to a later message.
+/// Returns the answer to the request. Skips those to earlier requests, which came too late.
+Json MainProcessLink::ask(Json request, std::vector<FileDescriptor> descriptors) {
+  request["request"] = ++requests_;
+  send(request, std::move(descriptors));
+  for (;;) {
+    Json answer = receive().head;
+    if (field_or(answer, "request", std::uint64_t{0}) == requests_) return answer;
+  }
+}
+
+/// Waits twice as long each time, and finally withdraws the message: nobody waits for its effect any more.
 void MainProcessLink::await_resources(std::chrono::milliseconds* waited) {
   char const* const reason = "the system lacks memory, or has too many descriptors in flight";
   if (waited->count() == 0)
@@ -99,16 +108,15 @@ pid_t MainProcessLink::start(std::string const& grant, FileDescriptor socket) {
   std::vector<FileDescriptor> passed;
   passed.push_back(std::move(socket));
   adopted_.erase(grant);
-  send({{"op", "start"}, {"grant", grant}}, std::move(passed));
-  Message const answer = receive();
+  Json const answer = ask({{"op", "start"}, {"grant", grant}}, std::move(passed));
   try {
-    throw_if_refused(answer.head);
+    throw_if_refused(answer);
   } catch (Error const& error) {
     // The system has no process or descriptor left.
     if (error.code() == ErrorCode::unavailable) throw Shortage(error.what());
     throw;
   }
-  return static_cast<pid_t>(field<std::uint32_t>(answer.head, "pid"));
+  return static_cast<pid_t>(field<std::uint32_t>(answer, "pid"));
 }
 
 void MainProcessLink::report_adopted(std::string const& grant, uid_t uid) {
@@ -135,8 +143,7 @@ bool MainProcessLink::is_open_elsewhere(FileDescriptor const& memory) {
   std::vector<FileDescriptor> passed;
   passed.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0));
   if (!passed.front()) return true;  // it may be open; a message with an invalid descriptor is never sent
-  send({{"op", "is_open"}}, std::move(passed));
-  return field<bool>(receive().head, "open");
+  return field<bool>(ask({{"op", "is_open"}}, std::move(passed)), "open");
 }
 
 void MainProcessLink::keep_listener(FileDescriptor const& listener, std::string const& host) {

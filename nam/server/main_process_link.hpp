@@ -19,8 +19,10 @@ inline constexpr ChannelLimits main_process_limits{
 
 class MainProcessLink {
  public:
-  /// Takes over the sockets and the memory that the main process has. Throws Error(unavailable).
-  explicit MainProcessLink(FileDescriptor socket);
+  /// Takes over the sockets and the memory that the main process has. `patience`: longest time without an
+  /// answer. Throws Error(unavailable).
+  explicit MainProcessLink(FileDescriptor socket,
+                           std::chrono::milliseconds patience = std::chrono::seconds(60));
 
   int descriptor() const noexcept { return channel_.descriptor(); }
 
@@ -55,8 +57,12 @@ class MainProcessLink {
   void send(Json const& head, std::vector<FileDescriptor> descriptors);
   void await_resources(std::chrono::milliseconds* waited);
   Message receive();
+  Json ask(Json request, std::vector<FileDescriptor> descriptors);
+  void await(short events) const;
 
   Channel channel_;
+  std::chrono::milliseconds patience_;
+  std::uint64_t requests_ = 0;  ///< number of the last request that has an answer
   std::vector<Listener> listeners_;
   std::map<std::string, std::vector<FileDescriptor>> memory_;
   std::map<std::string, uid_t> adopted_;  ///< users of data processes that another main process has started

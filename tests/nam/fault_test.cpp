@@ -1,4 +1,5 @@
 /// A memory server whose processes die, and one whose machine lacks resources.
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 
 #include <cstring>
@@ -96,6 +97,24 @@ TEST_P(StorageTest, OrderlyEndKeepsFiles) {
   server.start(arguments());
   if (is_file()) expect_pattern(port, 10000, 1);
   EXPECT_EQ(server.show(grant).at("persistent"), is_file() ? 1 : 0);
+}
+
+/// A data process that waits for a disk does not end when it is killed. In its place: one whose end is seen
+/// by a tracer first.
+TEST(Server, DataProcessThatDoesNotEndDelaysItsGrantOnly) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, 100, 1).port;
+  pid_t const process = server.data_process(grant);
+  if (::ptrace(PTRACE_SEIZE, process, nullptr, nullptr) != 0) GTEST_SKIP() << "needs ptrace()";
+  ::kill(process, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !server.show(grant).at("ready").get<bool>(); }));
+  (void)make_persistent(server.grant(1u << 20), 100, 1);
+  EXPECT_EQ(server.show(grant).at("state"), "preparing");
+  EXPECT_EQ(::waitpid(process, nullptr, __WALL), process);
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("ready").get<bool>(); }));
+  expect_pattern(port, 100, 1);
 }
 
 TEST(Server, DurabilityBeyondTheStorageIsRefused) {

@@ -339,5 +339,25 @@ TEST(Link, MainProcessGetsListenersLater) {
   }));
 }
 
+/// The main process was stopped for longer than the control process waits.
+TEST(Link, LateAnswerIsNotTakenForTheNextOne) {
+  Pair pair;
+  Pair data_process;
+  Channel main_process(std::move(pair.far), main_process_limits);
+  main_process.post({{"op", "begin"}, {"first_user", 0u}, {"users", 0u}});
+  EXPECT_TRUE(main_process.flush());
+  MainProcessLink link(std::move(pair.near), std::chrono::milliseconds(1));
+  EXPECT_EQ(refusal([&] { (void)link.start("a", std::move(data_process.near)); }), ErrorCode::unavailable);
+  EXPECT_TRUE(main_process.fill());
+  std::optional<Message> const first = main_process.next();
+  ASSERT_TRUE(first);
+  auto const number = field<std::uint64_t>(first->head, "request");
+  main_process.post({{"pid", 1u}, {"request", number}});
+  main_process.post({{"error", "unavailable"}, {"text", "about no request"}});
+  main_process.post({{"pid", 2u}, {"request", number + 1}});
+  EXPECT_TRUE(main_process.flush());
+  EXPECT_EQ(link.start("b", std::move(data_process.far)), 2);
+}
+
 }  // namespace
 }  // namespace mpixrma::nam
