@@ -1,6 +1,7 @@
 #include "nam/process/connection.hpp"
 
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
@@ -45,6 +46,11 @@ FileDescriptor Connection::release() {
 bool Connection::has_unread() const noexcept {
   int unread = 0;
   return ::ioctl(channel_.descriptor(), SIOCOUTQ, &unread) == 0 && unread != 0;
+}
+
+bool Connection::has_lost_peer() const noexcept {
+  pollfd entry{channel_.descriptor(), 0, 0};
+  return closed_ || (::poll(&entry, 1, 0) == 1 && (entry.revents & (POLLHUP | POLLERR)) != 0);
 }
 
 void Connection::serve_in_turn(std::string user) {

@@ -48,6 +48,8 @@ class Connection {
   void close_when_sent();
   /// Closes the connection at once.
   void close();
+  /// Whether the peer has closed its end, even if messages that came before are not served yet.
+  bool has_lost_peer() const noexcept;
   bool has_output() const noexcept { return channel_.has_output(); }
   /// Whether the peer, on this host, has not read all that was sent to it.
   bool has_unread() const noexcept;

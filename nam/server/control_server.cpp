@@ -165,8 +165,11 @@ void ControlServer::end() {
 
 /// Called once a second.
 void ControlServer::tick() {
-  if (state_.is_ending && ++seconds_ending_ > shutdown_seconds) return state_.loop.stop();
-  state_.grants.for_each([](LiveGrant& live) { live.link->tick(); });
+  if (state_.is_ending && ++seconds_ending_ > shutdown_seconds) {
+    state_.grants.abandon_storing();
+    return state_.loop.stop();
+  }
+  state_.grants.tick();
   state_.clients.end_unauthenticated();
   if (state_.is_ending) return;
   end_expired(state_);

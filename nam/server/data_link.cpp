@@ -1,8 +1,6 @@
 #include "nam/server/data_link.hpp"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,23 +34,6 @@ Json usage_in(Json const& report) {
   for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})
     usage[name] = field_or(report, name, std::uint64_t{0});
   return usage;
-}
-
-/// Throws unless the descriptors are the two files of the memory: the main process would end its link to this
-/// process after a message with too many descriptors.
-void check_memory(std::vector<FileDescriptor> const& passed) {
-  bool const are_files = std::all_of(passed.begin(), passed.end(), [](FileDescriptor const& each) {
-    struct stat status {};
-    return ::fstat(each.get(), &status) == 0 && S_ISREG(status.st_mode);
-  });
-  if (passed.size() != 2 || !are_files)
-    throw Error(ErrorCode::malformed, "the descriptors of a data process are not those of its memory");
-}
-
-FileDescriptor copy_of(FileDescriptor const& descriptor) {
-  FileDescriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy) throw_unavailable("cannot pass the memory of a grant on", errno);
-  return copy;
 }
 
 }  // namespace
@@ -144,16 +125,6 @@ void DataLink::spawn() {
   must_recreate_control_ = false;
 }
 
-std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile::Opened> file) const {
-  std::vector<FileDescriptor> memory;
-  for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
-  if (file) memory.push_back(std::move(file->descriptor));
-  // Must come last: the data process takes its socket from the end. Only this process can create a socket in
-  // that directory.
-  memory.push_back(bind_unix(field<std::string>(setup_, "adoption"), 0600));
-  return memory;
-}
-
 /// A message that fails is logged and not answered: the connection stays open. The log is limited in rate,
 /// because a compromised process may send any number of such messages.
 void DataLink::on_message(Message& message) {
@@ -231,13 +202,12 @@ void DataLink::send_windows(std::uint64_t after) {
 }
 
 void DataLink::on_ready(Message& message) {
+  if (ending_) return on_ready_at_end();
   usage_ = usage_in(message.head);
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
-    check_memory(message.descriptors);
-    memory_ = std::move(message.descriptors);
-    hold_memory();
+    take_memory(std::move(message.descriptors));
   }
   if (field_or(message.head, "protocol", 1u) != data_protocol_version) return replace_process();
   if (field_or(message.head, "encrypt", false) != field<bool>(setup_, "encrypt")) {
@@ -246,12 +216,7 @@ void DataLink::on_ready(Message& message) {
                             "replaced");
     return connection_->post({{"op", "end"}});
   }
-  try {
-    if (events_.on_file_complete) events_.on_file_complete();
-  } catch (Error const& error) {
-    connection_->post({{"op", "end"}});
-    return give_up(error);
-  }
+  if (!complete_file()) return;
   awaits_catalog_ = adopting_;
   if (adopting_) connection_->post({{"op", "adopt"}});
   ready_ = true;
@@ -260,16 +225,15 @@ void DataLink::on_ready(Message& message) {
   pass_sessions();
 }
 
-/// Passes the memory to the main process, which keeps it beyond the life of this one. If that fails, the data
-/// process still keeps the memory.
-void DataLink::hold_memory() {
+/// Returns false after a failure, which ends the process.
+bool DataLink::complete_file() {
   try {
-    std::vector<FileDescriptor> held;
-    for (FileDescriptor const& each : memory_) held.push_back(copy_of(each));
-    main_process_.hold(field<std::string>(setup_, "grant"), std::move(held));
-  } catch (Shortage const& error) {
-    log(Severity::error, "the main process does not hold the memory of grant " +
-                             field<std::string>(setup_, "grant") + ": " + error.what());
+    if (events_.on_file_complete) events_.on_file_complete();
+    return true;
+  } catch (Error const& error) {
+    connection_->post({{"op", "end"}});
+    give_up(error);
+    return false;
   }
 }
 
@@ -302,7 +266,7 @@ void DataLink::on_close() {
   sessions_.forget_unacknowledged();
   end_changes();
   bool const has_served = std::exchange(ready_, false);
-  if (ending_) return events_.on_ended();
+  if (ending_ && !must_store_) return events_.on_ended();
   if (!failure_.empty()) return;
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
                              field<std::string>(setup_, "grant") + " has ended");
@@ -313,7 +277,8 @@ void DataLink::on_close() {
 
 void DataLink::tick() {
   sessions_.drop_abandoned();
-  if (!restart_due_ || ending_ || !failure_.empty() || !restart_.is_due(Retry::Clock::now())) return;
+  bool const may_start = (!ending_ || must_store_) && failure_.empty();
+  if (!restart_due_ || !may_start || !restart_.is_due(Retry::Clock::now())) return;
   restart_due_ = false;
   try {
     start_process();
@@ -334,6 +299,7 @@ void DataLink::give_up(Error const& error) {
   sessions_.refuse_all(
       Error(ErrorCode::unavailable, std::string("the grant's memory is unavailable: ") + error.what()));
   events_.on_failed(error);
+  abandon_storing();
 }
 
 void DataLink::hand_over(SessionQueue::Entry session) {

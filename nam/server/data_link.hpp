@@ -74,8 +74,11 @@ class DataLink {
   void report_admins();
   /// The windows of a process that ends: the content of their memory goes to the storage file, or is lost.
   enum class WindowsAtEnd { kept, discarded };
-  /// Ends the process permanently.
+  /// Ends the process permanently. If windows are to be kept that only the memory has, and no process can
+  /// write them to the storage file, one is started first.
   void end(WindowsAtEnd windows);
+  /// Does not wait any more for a process that writes the windows to the storage file.
+  void abandon_storing();
   /// Kills the process of an ended grant if the process does not end by itself: the grant's owner may have
   /// blocked the process through the memory that they share.
   void enforce_end();
@@ -86,7 +89,7 @@ class DataLink {
   /// Called after the process has ended. Gives memory back to the system, a part in each call. Returns true
   /// when none is left, and no process has a descriptor or a mapping of it.
   bool release_memory();
-  bool has_ended() const noexcept { return ending_ && !connection_; }
+  bool has_ended() const noexcept { return ending_ && !connection_ && !must_store_; }
   /// Called once a second.
   void tick();
 
@@ -97,6 +100,7 @@ class DataLink {
   void spawn();
   void attach(FileDescriptor socket);
   std::vector<FileDescriptor> memory_for_process(std::optional<GrantFile::Opened> file) const;
+  void take_memory(std::vector<FileDescriptor> passed);
   void hold_memory();
   void on_message(Message& message);
   void take(Message& message);
@@ -112,6 +116,10 @@ class DataLink {
   void give_up(Error const& error);
   void pass_sessions();
   bool is_in_use();
+  bool has_process_that_stores() const noexcept;
+  void end_process(WindowsAtEnd windows);
+  void on_ready_at_end();
+  bool complete_file();
 
   EventLoop& loop_;
   MainProcessLink& main_process_;
@@ -133,6 +141,7 @@ class DataLink {
   std::set<uid_t> served_;        ///< users whose sessions were handed over
   std::string failure_;
   bool ending_ = false;
+  bool must_store_ = false;  ///< at the end: a process has yet to start that writes the windows to the file
   bool restart_due_ = false;
   Retry restart_;
   std::optional<std::chrono::steady_clock::time_point> end_deadline_;

@@ -55,12 +55,39 @@ bool DataLink::is_in_use() {
 }
 
 void DataLink::end(WindowsAtEnd windows) {
-  bool const keeps = windows == WindowsAtEnd::kept;
   if (std::exchange(ending_, true)) return;
-  main_process_.drop(field<std::string>(setup_, "grant"));
   sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
+  bool const is_only_in_memory = !volatile_ && has_memory() && failure_.empty();
+  must_store_ = windows == WindowsAtEnd::kept && is_only_in_memory && !has_process_that_stores();
+  if (!must_store_) return end_process(windows);
+  restart_ = {};
+  tick();
+}
+
+/// A process that has just started must read the catalog's windows first; an adopted one has them.
+bool DataLink::has_process_that_stores() const noexcept {
+  return connection_ && !connection_->has_lost_peer() && (ready_ || adopting_);
+}
+
+void DataLink::end_process(WindowsAtEnd windows) {
+  bool const keeps = windows == WindowsAtEnd::kept;
+  main_process_.drop(field<std::string>(setup_, "grant"));
   if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keeps}});
   if (!keeps) end_deadline_ = std::chrono::steady_clock::now() + longest_ordered_end;
+}
+
+/// A process that was told to end while it started reports that it is ready all the same.
+void DataLink::on_ready_at_end() {
+  if (std::exchange(must_store_, false) && complete_file()) end_process(WindowsAtEnd::kept);
+}
+
+void DataLink::abandon_storing() {
+  if (!std::exchange(must_store_, false)) return;
+  log(Severity::error, "grant " + field<std::string>(setup_, "grant") +
+                           " loses what was written to its windows and not persisted: no data process could "
+                           "be started");
+  end_process(WindowsAtEnd::kept);
+  if (!connection_) events_.on_ended();
 }
 
 void DataLink::enforce_end() {

@@ -51,6 +51,15 @@ void LiveGrants::end_all() {
   for (auto const& link : ending_) link->end(DataLink::WindowsAtEnd::kept);
 }
 
+void LiveGrants::abandon_storing() {
+  for (auto const& link : ending_) link->abandon_storing();
+}
+
+void LiveGrants::tick() {
+  for (auto& [id, live] : grants_) live.link->tick();
+  for (auto const& link : ending_) link->tick();
+}
+
 void LiveGrants::answer_at_end(ClientId client, DataLink const& link, std::string const& grant) {
   clients_.pause(client);
   revocations_.push_back({&link, client, grant});

@@ -49,6 +49,8 @@ class LiveGrants {
   void for_each(Function visit) {
     for (auto& [id, live] : grants_) visit(live);
   }
+  /// Called once a second.
+  void tick();
   /// Whether the user owns a grant.
   bool owned_by(uid_t uid) const;
 
@@ -67,6 +69,8 @@ class LiveGrants {
   DataLink const& end(std::string const& id);
   /// Ends all data processes, which keep their windows.
   void end_all();
+  /// Does not wait any more for data processes that are to write windows to storage files.
+  void abandon_storing();
   /// The client is answered when the data process of the grant has ended: from then on its memory is free for
   /// other grants.
   void answer_at_end(ClientId client, DataLink const& link, std::string const& grant);

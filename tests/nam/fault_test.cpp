@@ -117,6 +117,28 @@ TEST(Server, DataProcessThatDoesNotEndDelaysItsGrantOnly) {
   expect_pattern(port, 100, 1);
 }
 
+/// A data process that has been killed is not there to write its windows to the storage file.
+TEST_P(StorageTest, OrderlyEndDuringRestartKeepsFiles) {
+  TestServer server;
+  server.start(arguments());
+  Locator const grant = server.grant(1u << 20);
+  WindowInfo const window = make_persistent(grant, 10000, 1);
+  Session session = Session::open(grant);
+  session.write(window, 0, 0, pattern(10000, 5));
+  session.write(window, 1, 0, pattern(10000, 6));
+  pid_t const control = server.control_process();
+  pid_t const process = server.data_process(grant);
+  stop_process(control);
+  ::kill(process, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
+  ::kill(control, SIGTERM);
+  ::kill(control, SIGCONT);
+  EXPECT_EQ(server.exit_code(10000), 0);
+  server.start(arguments());
+  if (is_file()) expect_pattern(window.port, 10000, 5);
+  EXPECT_EQ(server.show(grant).at("persistent"), is_file() ? 1 : 0);
+}
+
 TEST(Server, DurabilityBeyondTheStorageIsRefused) {
   TestServer server;
   server.start();

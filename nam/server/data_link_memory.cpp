@@ -1,0 +1,65 @@
+/// DataLink: the memory of a grant, which passes from one data process to the next.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "nam/process/log.hpp"
+#include "nam/protocol/shortage.hpp"
+#include "nam/protocol/socket.hpp"
+#include "nam/server/data_link.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+/// Throws Error(malformed) unless the descriptors are the two files of the memory: the main process would end
+/// its link to this process after a message with too many descriptors.
+void check_memory(std::vector<FileDescriptor> const& passed) {
+  bool const are_files = std::all_of(passed.begin(), passed.end(), [](FileDescriptor const& each) {
+    struct stat status {};
+    return ::fstat(each.get(), &status) == 0 && S_ISREG(status.st_mode);
+  });
+  if (passed.size() != 2 || !are_files)
+    throw Error(ErrorCode::malformed, "the descriptors of a data process are not those of its memory");
+}
+
+FileDescriptor copy_of(FileDescriptor const& descriptor) {
+  FileDescriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) throw_unavailable("cannot pass the memory of a grant on", errno);
+  return copy;
+}
+
+}  // namespace
+
+std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile::Opened> file) const {
+  std::vector<FileDescriptor> memory;
+  for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
+  if (file) memory.push_back(std::move(file->descriptor));
+  // Must come last: the data process takes its socket from the end. Only this process can create a socket in
+  // that directory.
+  memory.push_back(bind_unix(field<std::string>(setup_, "adoption"), 0600));
+  return memory;
+}
+
+void DataLink::take_memory(std::vector<FileDescriptor> passed) {
+  check_memory(passed);
+  memory_ = std::move(passed);
+  hold_memory();
+}
+
+/// Passes the memory to the main process, which keeps it beyond the life of this one. If that fails, the data
+/// process still keeps the memory.
+void DataLink::hold_memory() {
+  try {
+    std::vector<FileDescriptor> held;
+    for (FileDescriptor const& each : memory_) held.push_back(copy_of(each));
+    main_process_.hold(field<std::string>(setup_, "grant"), std::move(held));
+  } catch (Shortage const& error) {
+    log(Severity::error, "the main process does not hold the memory of grant " +
+                             field<std::string>(setup_, "grant") + ": " + error.what());
+  }
+}
+
+}  // namespace mpixrma::nam
