@@ -76,12 +76,11 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
 }
 
 int ControlServer::run() {
-  Address const& address = state_.listeners.address();
   state_.main_process.notify("READY=1");
-  log(Severity::info, "ready at " + nam::format(address));
+  log(Severity::info, "ready at " + nam::format(state_.listeners.address()));
   state_.audit_of_requests.record_own("start");
   state_.loop.run();
-  if (!address.unix_path.empty()) ::unlink(address.unix_path.c_str());
+  state_.listeners.remove_path();
   return 0;
 }
 

@@ -48,12 +48,17 @@ void drop(FileDescriptor socket) noexcept {
 void Listeners::open(Options const& options, MainProcessLink& main_process, ServerKeys const& keys) {
   address_.unix_path = options.socket;
   address_.host = options.advertise;
+  bool has_unix = false;
+  bool has_network = false;
   for (MainProcessLink::Listener& each : main_process.take_listeners()) {
+    bool const is_network = port_of(each.socket) != 0;
+    (is_network ? has_network : has_unix) = true;
+    owns_path_ = owns_path_ || (!is_network && !each.is_inherited);
     add(std::move(each.socket));
     if (address_.host.empty()) address_.host = each.host;
   }
-  if (listeners_.empty()) {
-    open_unix(options, main_process);
+  if (!has_unix) open_unix(options, main_process);
+  if (!has_network) {
     for (std::string const& endpoint : options.listen) open_tcp(options, endpoint, main_process);
   }
   if (address_.port != 0 && (address_.host.empty() || address_.host == "0.0.0.0" || address_.host == "::")) {
@@ -75,6 +80,11 @@ void Listeners::open_unix(Options const& options, MainProcessLink& main_process)
   if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
   add(listen_unix(options.socket, 0666));
   main_process.keep_listener(listeners_.back(), "");
+  owns_path_ = true;
+}
+
+void Listeners::remove_path() const noexcept {
+  if (owns_path_) (void)::unlink(address_.unix_path.c_str());
 }
 
 void Listeners::open_tcp(Options const& options, std::string const& endpoint, MainProcessLink& main_process) {

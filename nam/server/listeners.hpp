@@ -22,9 +22,12 @@ class Listeners {
   Listeners(Listeners const&) = delete;
   Listeners& operator=(Listeners const&) = delete;
 
-  /// Takes over the sockets that the main process has, or opens new ones. Throws Error.
+  /// Takes over the sockets that the main process has, and opens those of the kinds that are missing. Throws
+  /// Error.
   void open(Options const& options, MainProcessLink& main_process, ServerKeys const& keys);
   Address const& address() const noexcept { return address_; }
+  /// Removes the Unix socket, unless the service manager has made it and passes it to the next server, too.
+  void remove_path() const noexcept;
   /// From now on the address has this key, which clients over TCP expect.
   void set_key(std::string const& key) {
     if (address_.port != 0) address_.key = key;
@@ -40,6 +43,7 @@ class Listeners {
   std::function<void(FileDescriptor)> admit_;
   std::vector<FileDescriptor> listeners_;
   Address address_;
+  bool owns_path_ = false;  ///< the server has made the Unix socket
   Retry shortage_log_;
 };
 

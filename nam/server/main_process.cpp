@@ -118,7 +118,7 @@ std::optional<uid_t> owner_of_memory(std::vector<FileDescriptor> const& memory) 
 MainProcess::MainProcess(Options const& options, std::vector<std::string> arguments)
     : options_(options), arguments_(std::move(arguments)), restart_delay_(first_delay) {
   (void)raise_descriptor_limit();  // two descriptors of each grant's memory are kept here
-  for (FileDescriptor& each : inherited_listeners()) listeners_.push_back({std::move(each), ""});
+  for (FileDescriptor& each : inherited_listeners()) listeners_.push_back({std::move(each), "", true});
   choose_users();
   // The control process of root keeps the rights that it needs for files and ports of the server.
   keep_capabilities({CAP_SETUID, CAP_SETGID, CAP_KILL},
@@ -185,7 +185,8 @@ void MainProcess::start_control() {
   for (Listener const& each : listeners_) {
     std::vector<FileDescriptor> passed;
     passed.push_back(duplicate_of(each.socket));
-    control_->post({{"op", "listener"}, {"host", each.host}}, {}, std::move(passed));
+    control_->post({{"op", "listener"}, {"host", each.host}, {"inherited", each.is_inherited}}, {},
+                   std::move(passed));
   }
   for (auto const& [grant, state] : grants_) {
     if (!state.memory.empty())

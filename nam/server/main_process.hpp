@@ -65,7 +65,8 @@ class MainProcess {
   std::map<std::string, GrantState> grants_;
   struct Listener {
     FileDescriptor socket;
-    std::string host;  ///< as --listen names it; empty for a Unix or inherited socket
+    std::string host;           ///< as --listen names it; empty for a Unix or inherited socket
+    bool is_inherited = false;  ///< made by the service manager
   };
   std::vector<Listener> listeners_;
 };

@@ -28,7 +28,8 @@ MainProcessLink::MainProcessLink(FileDescriptor socket, std::chrono::millisecond
     auto const op = field<std::string>(message.head, "op");
     if (op == "listener") {
       for (FileDescriptor& each : message.descriptors)
-        listeners_.push_back({std::move(each), field<std::string>(message.head, "host")});
+        listeners_.push_back({std::move(each), field<std::string>(message.head, "host"),
+                              field<bool>(message.head, "inherited")});
     } else if (op == "held") {
       memory_[field<std::string>(message.head, "grant")] = std::move(message.descriptors);
     } else if (op == "begin") {

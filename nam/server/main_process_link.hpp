@@ -28,7 +28,8 @@ class MainProcessLink {
 
   struct Listener {
     FileDescriptor socket;
-    std::string host;  ///< as --listen names it; empty for a Unix or inherited socket
+    std::string host;           ///< as --listen names it; empty for a Unix or inherited socket
+    bool is_inherited = false;  ///< made by the service manager
   };
   /// Sockets at which the server listens already.
   std::vector<Listener> take_listeners() noexcept { return std::exchange(listeners_, {}); }

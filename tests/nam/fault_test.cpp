@@ -268,21 +268,31 @@ TEST(Server, RefusesUnknownOptionsOfItsConfiguration) {
   EXPECT_EQ(server.exit_code(10000), 2);
 }
 
+/// The service manager keeps the socket and its path. The server opens the sockets of other kinds itself.
 TEST(Server, AcceptsSocketsOfServiceManager) {
   TestServer server;
-  server.spawn({"--size", "8M"}, [&] {
-    FileDescriptor listener = listen_unix(server.address().unix_path, 0600);
-    if (listener.get() == 3) {
-      (void)::fcntl(3, F_SETFD, 0);
-    } else {
-      ::dup2(listener.get(), 3);
-    }
-    ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
-    ::setenv("LISTEN_FDS", "1", 1);
-    (void)::fcntl(3, F_SETFL, 0);
-    new FileDescriptor(std::move(listener));  // stays open until execv() replaces this program
-  });
-  EXPECT_TRUE(eventually([&] { return server.answers(); }));
+  std::string const path = server.address().unix_path;
+  FileDescriptor const listener = listen_unix(path, 0600);
+  for (int round = 0; round < 2; ++round) {
+    server.spawn({"--size", "8M", "--listen", "127.0.0.1:0"}, [&] {
+      if (listener.get() == 3) {
+        (void)::fcntl(3, F_SETFD, 0);
+      } else {
+        ::dup2(listener.get(), 3);
+      }
+      ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+      ::setenv("LISTEN_FDS", "1", 1);
+      (void)::fcntl(3, F_SETFL, 0);
+    });
+    EXPECT_TRUE(eventually([&] { return server.answers(); }));
+    EXPECT_NE(server.grant(4096).address.port, 0);
+    server.stop();
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  TestServer other;
+  other.start();
+  other.stop();
+  EXPECT_FALSE(std::filesystem::exists(other.address().unix_path)) << "its own socket";
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ chmod -R go+rX "$dir/bin" "$dir/lib"
 # Prints the values of a setting, separated by spaces.
 setting() { sed -n "s/^$1=//p" "$unit" | tr '\n' ' ' | sed 's/ $//'; }
 grep -q "^u $(setting User) " "$source/nam/systemd/mpix-nam.sysusers" || fail "nobody makes the unit's user"
+# Without it the service would remove the socket that mpix-namd.socket keeps for the next start.
+[ "$(setting RuntimeDirectoryPreserve)" = yes ] || fail "the socket goes with the service"
 [ "$(setting User)" = "$(setting Group)" ] || fail "the group is another one's"
 
 if ! command -v systemd-analyze > /dev/null; then
