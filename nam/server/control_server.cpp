@@ -71,6 +71,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       end();
     });
   for (Grant const& each : state_.catalog.grants()) start_grant(state_, each, 0);
+  end_leftovers(state_);
   GrantFile::sweep(state_.options.storage_directory,
                    [this](std::string const& id) { return state_.grants.find(id) != nullptr; });
 }

@@ -77,6 +77,9 @@ class DataLink {
   /// Ends the process permanently. If windows are to be kept that only the memory has, and no process can
   /// write them to the storage file, one is started first.
   void end(WindowsAtEnd windows);
+  /// Ends the data process, and drops the memory, of a grant that an earlier control process has removed from
+  /// the catalog. Instead of start().
+  void end_leftover();
   /// Does not wait any more for a process that writes the windows to the storage file.
   void abandon_storing();
   /// Kills the process of an ended grant if the process does not end by itself: the grant's owner may have

@@ -1,5 +1,6 @@
 /// DataLink: the end of a grant, and its memory that clients still use.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -62,6 +63,25 @@ void DataLink::end(WindowsAtEnd windows) {
   if (!must_store_) return end_process(windows);
   restart_ = {};
   tick();
+}
+
+void DataLink::end_leftover() {
+  auto const grant = field<std::string>(setup_, "grant");
+  struct stat status {};
+  if (memory_.size() == 2 && ::fstat(memory_[1].get(), &status) == 0)
+    setup_["bytes"] = static_cast<std::uint64_t>(status.st_size);
+  bool has_process = false;
+  try {
+    has_process = adopt();
+    if (!has_process) ::unlink(field<std::string>(setup_, "adoption").c_str());
+  } catch (Error const& error) {
+    log(Severity::error, std::string("a data process without a grant may remain: ") + error.what());
+  }
+  if (has_process || has_memory())
+    log(Severity::warning, "grant " + grant + " is not in the catalog, and is ended");
+  end(WindowsAtEnd::discarded);
+  // A child of the main process that cannot be adopted does not use the memory for long, but it may stand.
+  if (!has_process) main_process_.kill(grant, 0);
 }
 
 /// A process that has just started must read the catalog's windows first; an adopted one has them.

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <string_view>
 #include <system_error>
 
 #include "nam/protocol/shortage.hpp"
@@ -126,9 +125,18 @@ void GrantFile::replace() const {
   create();
 }
 
+void GrantFile::mark_for_removal() const noexcept {
+  engine::FileDescriptor const made(
+      ::open(mark().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  sync_directory(file_.parent_path());
+}
+
+void GrantFile::unmark() const noexcept { (void)::unlink(mark().c_str()); }
+
 void GrantFile::remove() const noexcept {
-  (void)::unlink(file_.c_str());
+  bool const is_gone = ::unlink(file_.c_str()) == 0 || errno == ENOENT;
   (void)::unlink(unfinished().c_str());
+  if (is_gone) unmark();
 }
 
 std::uint64_t GrantFile::disk_bytes() const noexcept {
@@ -139,13 +147,17 @@ std::uint64_t GrantFile::disk_bytes() const noexcept {
 
 void GrantFile::sweep(fs::path const& directory,
                       std::function<bool(std::string const& grant)> const& known) noexcept {
-  static constexpr std::string_view suffix = ".storage.new";
   std::error_code error;
+  std::error_code ignored;
   for (fs::directory_iterator each(directory, error), end; !error && each != end; each.increment(error)) {
     std::string const name = each->path().filename().string();
-    if (!name.ends_with(suffix) || known(name.substr(0, name.size() - suffix.size()))) continue;
-    std::error_code ignored;
-    fs::remove(each->path(), ignored);
+    bool const is_known = known(name.substr(0, name.find('.')));
+    if (name.ends_with(mark_suffix)) {
+      GrantFile const marked(each->path().parent_path() / each->path().stem(), {});
+      is_known ? marked.unmark() : marked.remove();
+    } else if (name.ends_with(std::string(".storage") + unfinished_suffix) && !is_known) {
+      fs::remove(each->path(), ignored);
+    }
   }
 }
 

@@ -39,20 +39,27 @@ class GrantFile {
   /// Puts a new file in place of one that is missing or does not belong to the grant. The old file, if any,
   /// is renamed with the ending ".damaged". Throws Error.
   void replace() const;
+  /// Called before the grant is removed from the catalog: if the server ends before remove(), the next one
+  /// removes the file. A full disk may prevent that.
+  void mark_for_removal() const noexcept;
+  void unmark() const noexcept;
   void remove() const noexcept;
   /// Returns the bytes that the file takes on the disk.
   std::uint64_t disk_bytes() const noexcept;
 
-  /// Removes files of interrupted calls of create() in `directory` for grants that are not `known`.
+  /// Removes files of interrupted calls of create(), and those marked for removal, in `directory` for grants
+  /// that are not `known`.
   static void sweep(std::filesystem::path const& directory,
                     std::function<bool(std::string const& grant)> const& known) noexcept;
 
  private:
   std::filesystem::path unfinished() const { return file_.string() + unfinished_suffix; }
+  std::filesystem::path mark() const { return file_.string() + mark_suffix; }
   void check(engine::FileDescriptor const& file) const;
   void take_over(engine::FileDescriptor const& file) const;
 
   static constexpr char const* unfinished_suffix = ".new";
+  static constexpr char const* mark_suffix = ".ended";
 
   std::filesystem::path file_;
   StorageIdentity identity_;

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,11 @@ namespace {
 
 constexpr std::size_t min_lingering = 256;
 
+/// At this socket the next control process finds the data process.
+std::string socket_of(Options const& options, std::string const& grant) {
+  return (options.directory / "run" / grant.substr(0, 16)).string();
+}
+
 /// The message that the data process gets.
 Json setup_of(Options const& options, Grant const& grant) {
   return {{"grant", grant.id},
@@ -30,7 +38,7 @@ Json setup_of(Options const& options, Grant const& grant) {
           {"interfaces", options.interfaces},
           {"rdma", to_string(options.remote_keys)},
           {"encrypt", options.encrypt},
-          {"adoption", (options.directory / "run" / grant.id.substr(0, 16)).string()},
+          {"adoption", socket_of(options, grant.id)},
           {"max_windows", options.max_windows},
           {"max_regions", options.max_regions},
           {"max_metadata", options.max_metadata},
@@ -113,6 +121,11 @@ DataLink::Events events_of(ServerState& server, std::string const& id) {
   return events;
 }
 
+std::unique_ptr<DataLink> link_to(ServerState& server, Grant const& grant, DataLink::Events events) {
+  return std::make_unique<DataLink>(server.loop, server.main_process, setup_of(server.options, grant),
+                                    grant.storage, turn_of(server, grant), std::move(events));
+}
+
 }  // namespace
 
 void start_grant(ServerState& server, Grant const& grant, ClientId asked_by) {
@@ -125,14 +138,19 @@ void start_grant(ServerState& server, Grant const& grant, ClientId asked_by) {
     events.open_file = [file = *live.file] { return file.open(); };
     events.on_file_complete = [file = *live.file] { file.commit(); };
   }
-  live.link = std::make_unique<DataLink>(server.loop, server.main_process, setup_of(server.options, grant),
-                                         grant.storage, turn_of(server, grant), std::move(events));
+  live.link = link_to(server, grant, std::move(events));
   live.link->start(asked_by != 0 ? DataLink::OnFailure::give_up : DataLink::OnFailure::try_again);
 }
 
 DataLink const& end_grant(ServerState& server, std::string const& id) {
-  server.catalog.remove_grant(id);
   LiveGrant& live = server.grants.at(id);
+  if (live.file) live.file->mark_for_removal();
+  try {
+    server.catalog.remove_grant(id);
+  } catch (Error const&) {
+    if (live.file) live.file->unmark();
+    throw;
+  }
   if (live.file) live.file->remove();
   Grant const ended = live.grant;
   ClientId const asked_by = live.asked_by;
@@ -140,6 +158,27 @@ DataLink const& end_grant(ServerState& server, std::string const& id) {
   server.grant_lines.write(server.clients.owner_of(ended.owner), "grant " + id + " has ended");
   server.clients.answer_paused(asked_by, to_answer(Error(ErrorCode::not_found, "the grant has ended")));
   return link;
+}
+
+void end_leftovers(ServerState& server) {
+  std::vector<std::string> leftovers = server.main_process.untaken();
+  std::set<std::string> known;
+  for (std::string const& id : leftovers) known.insert(socket_of(server.options, id));
+  server.grants.for_each(
+      [&](LiveGrant const& live) { known.insert(socket_of(server.options, live.grant.id)); });
+  std::error_code error;
+  std::filesystem::directory_iterator each(server.options.directory / "run", error);
+  for (; !error && each != std::filesystem::directory_iterator(); each.increment(error)) {
+    // The identifier of a grant that nobody else knows is needed only for the log.
+    if (!known.contains(each->path().string())) leftovers.push_back(each->path().filename().string());
+  }
+  for (std::string const& id : leftovers) {
+    Grant grant;
+    grant.id = id;
+    grant.owner = ::geteuid();
+    server.grants.add_ending(link_to(server, grant, events_of(server, id)));
+    server.grants.ending().back()->end_leftover();
+  }
 }
 
 void end_expired(ServerState& server) {

@@ -14,6 +14,9 @@ struct ServerState;
 void start_grant(ServerState& server, Grant const& grant, ClientId asked_by);
 /// Ends a grant. Returns the link to its data process. Throws Error.
 DataLink const& end_grant(ServerState& server, std::string const& id);
+/// Ends the grants that an earlier control process has removed from the catalog and not ended. Called after
+/// all grants of the catalog have been started.
+void end_leftovers(ServerState& server);
 /// Called once a second.
 void end_expired(ServerState& server);
 /// Starts the grace period of a grant that has expired, or ends that of a grant that was extended.

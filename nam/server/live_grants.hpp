@@ -67,6 +67,8 @@ class LiveGrants {
 
   /// Ends the grant's data process, and forgets the grant. Returns the link.
   DataLink const& end(std::string const& id);
+  /// Takes over the link of a grant that ends and was not added.
+  void add_ending(std::unique_ptr<DataLink> link) { ending_.push_back(std::move(link)); }
   /// Ends all data processes, which keep their windows.
   void end_all();
   /// Does not wait any more for data processes that are to write windows to storage files.

@@ -101,6 +101,12 @@ std::vector<FileDescriptor> MainProcessLink::take_memory(std::string const& gran
   return std::move(memory_.extract(found).mapped());
 }
 
+std::vector<std::string> MainProcessLink::untaken() const {
+  std::vector<std::string> grants;
+  for (auto const& [grant, memory] : memory_) grants.push_back(grant);
+  return grants;
+}
+
 bool MainProcessLink::is_data_user(uid_t uid) const noexcept {
   return users_ == 0 ? uid == ::geteuid() : uid >= first_user_ && uid - first_user_ < users_;
 }

@@ -35,6 +35,8 @@ class MainProcessLink {
   std::vector<Listener> take_listeners() noexcept { return std::exchange(listeners_, {}); }
   /// Returns the control block and the memory of a grant; empty if they do not exist any more.
   std::vector<FileDescriptor> take_memory(std::string const& grant);
+  /// Returns the grants whose memory nobody has taken.
+  std::vector<std::string> untaken() const;
   /// Whether data processes run as `uid`.
   bool is_data_user(uid_t uid) const noexcept;
 

@@ -11,7 +11,9 @@
 #include <fstream>
 
 #include "nam/data/storage.hpp"
+#include "nam/server/catalog.hpp"
 #include "nam/server/database.hpp"
+#include "nam/server/grant_file.hpp"
 #include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -21,6 +23,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t stored_bytes = 10000;
+
+/// Returns how many files of grants' memory the process has open.
+int memory_files_of(pid_t process) {
+  int found = 0;
+  for (fs::directory_entry const& each : fs::directory_iterator("/proc/" + std::to_string(process) + "/fd")) {
+    std::error_code ignored;
+    found += fs::read_symlink(each, ignored).string().starts_with("/memfd:mpix-nam") ? 1 : 0;
+  }
+  return found;
+}
 
 class StorageFileAttack : public ::testing::Test {
  protected:
@@ -66,6 +78,33 @@ TEST_F(StorageFileAttack, MissingFileMakesTheGrantNotReady) {
   repair(false);
   ASSERT_TRUE(is_ready());
   expect_pattern(port, stored_bytes, 1);
+}
+
+/// The control process dies after it has removed the grant from the catalog, and before it has ended the
+/// grant.
+TEST_F(StorageFileAttack, GrantOfInterruptedRevocationEnds) {
+  (void)make_persistent(grant, stored_bytes, 1);
+  Locator const other = server.grant(grant_bytes);
+  std::string const port = make_persistent(other, stored_bytes, 3).port;
+  pid_t const process = server.data_process(grant);
+  pid_t const control = server.control_process();
+  stop_process(server.pid());
+  ::kill(control, SIGKILL);
+  GrantFile(file(grant), {}).mark_for_removal();
+  GrantFile(file(other), {}).mark_for_removal();
+  Catalog(server.state / "catalog.sqlite").remove_grant(grant.grant);
+  ::kill(server.pid(), SIGCONT);
+  EXPECT_TRUE(eventually([&] { return server.answers() && server.control_process() != control; }));
+  EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
+  EXPECT_EQ(memory_files_of(server.pid()), 2) << "memory and control block of the other grant";
+  EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("ending_grants") == 0; }));
+  EXPECT_EQ(server.ask({{"op", "usage"}}).at("granted"), server.show(other).at("bytes"));
+  EXPECT_FALSE(fs::exists(file(grant)));
+  expect_pattern(port, stored_bytes, 3);
+  restart_with([] {});
+  expect_pattern(port, stored_bytes, 3);
+  for (fs::directory_entry const& each : fs::directory_iterator(server.state / "memory"))
+    EXPECT_EQ(each.path(), file(other));
 }
 
 TEST_F(StorageFileAttack, EmptyFileMakesTheGrantNotReadyUntilItIsReplaced) {
