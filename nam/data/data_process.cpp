@@ -104,6 +104,7 @@ void DataProcess::report_ready() {
   ready["protocol"] = data_protocol_version;
   ready["encrypt"] = remote_.network.encrypt;
   ready["tells_changes"] = true;
+  ready["evicted"] = reported_evicted_ = evicted_segments();
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
 }
@@ -154,6 +155,8 @@ void DataProcess::handle_control_message(Message& message) {
   } else if (op == "remove") {
     if (catalog_.loading) catalog_.loading->listed.erase(field<std::string>(message.head, "window"));
     drop(field<std::string>(message.head, "window"), Ending::evicted);
+  } else if (op == "unmapped") {
+    release_left();
   } else if (op == "chmod") {
     change_mode(field<std::string>(message.head, "window"), field<unsigned>(message.head, "mode"));
     // A control process of an earlier server expects no answer.

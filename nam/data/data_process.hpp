@@ -90,6 +90,7 @@ class DataProcess {
     std::string window{};               ///< the evicted window; empty unless evicted
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
     bool is_stuck = false;          ///< it could not be cleared, and is in the log
+    bool is_left = false;           ///< evicted in an earlier data process, and any process may still map it
   };
   /// The spare memory of sessions that take_back_spares() takes back.
   enum class Spares { all, idle_for_a_second };
@@ -118,7 +119,8 @@ class DataProcess {
   struct Loading {
     bool adopted = false;  ///< this process has served before
     std::map<std::string, Window> listed;
-    std::set<std::string> newer;  ///< made meanwhile: a page may lack them
+    std::set<std::string> newer;   ///< made meanwhile: a page may lack them
+    Json evicted = Json::array();  ///< segments that the former process had not given back
   };
 
   // data_process.cpp: the control process.
@@ -145,7 +147,7 @@ class DataProcess {
   void open_memory(Message& message);
   void refuse_grant(Error const& error);
   void reserve_next();
-  void finish_set_up();
+  void finish_set_up(Json evicted);
   void load(Json const& page);
   void reconcile(Loading const& loaded);
   void register_window(Window window, SessionId session,
@@ -196,6 +198,12 @@ class DataProcess {
   std::set<SessionId> users_of(ServedWindow const& served) const;
   bool is_mapped(RetiredSegment const& piece) const;
   static void check_takes_descriptors(Session const& session);
+
+  // evicted.cpp: memory of evicted windows that outlives this process.
+  Json evicted_segments() const;
+  void report_evicted();
+  void take_left(Json const& segments);
+  void release_left();
 
   // durability.cpp: the storage file.
   void load_windows();
@@ -314,7 +322,8 @@ class DataProcess {
   TokenBuckets denials_{10, 1};  ///< reports to the control process, of each user
   Totals totals_;
   Catalog catalog_;
-  std::vector<RetiredSegment> retired_;  ///< memory of ended windows that clients may still reach
+  std::vector<RetiredSegment> retired_;    ///< memory of ended windows that clients may still reach
+  Json reported_evicted_ = Json::array();  ///< as the control process knows it
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;
   UsageReport usage_report_;

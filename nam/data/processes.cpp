@@ -31,8 +31,8 @@ std::set<DataProcess::SessionId> DataProcess::users_of(ServedWindow const& serve
 }
 
 bool DataProcess::is_mapped(RetiredSegment const& piece) const {
-  return std::any_of(piece.used_by.begin(), piece.used_by.end(),
-                     [this](SessionId id) { return sessions_.at(id).has_mapped; });
+  return piece.is_left || std::any_of(piece.used_by.begin(), piece.used_by.end(),
+                                      [this](SessionId id) { return sessions_.at(id).has_mapped; });
 }
 
 /// Descriptors that were sent but not received count against a limit of this process's user, as whom

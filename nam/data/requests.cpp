@@ -341,13 +341,14 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   // The next window in this slot uses the same ranges of the file for its locks.
   for (SessionId const locker : served.lockers) revoke_locks(locker, served, Revoked::all);
   memory_.shared->free_slot(served.slot);
-  RetiredSegment piece{window.offset, window.bytes, window.persistent, {}, {}, {}, false};
+  RetiredSegment piece{.offset = window.offset, .bytes = window.bytes, .in_file = window.persistent};
   if (served.exposure != 0) piece.withdrawn = remote_.engine->withdraw(served.exposure);
   if (ending == Ending::evicted) {
     piece.window = name;
     piece.used_by = users_of(served);
   }
   if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));
+  report_evicted();
   totals_.regions -= window.regions.size();
   totals_.metadata -= metadata_bytes(window);
   report_usage_of(window);

@@ -54,7 +54,7 @@ void DataProcess::set_up(Message& message) {
     return refuse_grant(error);
   }
   if (reservation_.is_active) return EventLoop::start_timer(reservation_.timer, reservation_pause);
-  finish_set_up();
+  finish_set_up(head.value("evicted", Json::array()));
 }
 
 /// Reserves a part of the memory each time, so that the end of the grant does not wait for all of it.
@@ -67,13 +67,13 @@ void DataProcess::reserve_next() {
     return refuse_grant(error);
   }
   reservation_.is_active = false;
-  finish_set_up();
+  finish_set_up(Json::array());
 }
 
-void DataProcess::finish_set_up() {
+void DataProcess::finish_set_up(Json evicted) {
   memory_.free.emplace(memory_.storage->bytes());
   loop_.watch(adoption_.socket.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
-  catalog_.loading = Loading{};
+  catalog_.loading = Loading{.evicted = std::move(evicted)};
   control_->post({{"op", "load"}, {"after", 0u}});
 }
 
@@ -122,6 +122,7 @@ void DataProcess::load(Json const& page) {
     return control_->post({{"op", "load"}, {"after", next}});
   Loading const loaded = std::move(*std::exchange(catalog_.loading, std::nullopt));
   reconcile(loaded);
+  take_left(loaded.evicted);
   try {
     if (memory_.file && !loaded.adopted) memory_.storage->is_fresh() ? load_windows() : store_all();
   } catch (Error const& error) {
@@ -140,7 +141,8 @@ void DataProcess::reconcile(Loading const& loaded) {
   for (auto const& [id, served] : windows_) {
     if (served.window.persistent && !listed.contains(id) && !loaded.newer.contains(id)) gone.push_back(id);
   }
-  for (std::string const& id : gone) drop(id);
+  // The control process that has evicted them ended before it could say so.
+  for (std::string const& id : gone) drop(id, Ending::evicted);
   if (!loaded.adopted) {
     std::vector<std::string> kept;
     for (auto const& [id, window] : listed) kept.push_back(id);

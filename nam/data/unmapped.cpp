@@ -131,6 +131,7 @@ bool DataProcess::give_back(RetiredSegment& piece) noexcept {
 void DataProcess::reclaim_revoked() {
   std::erase_if(retired_,
                 [this](RetiredSegment& piece) { return !may_be_accessed(piece) && give_back(piece); });
+  report_evicted();
 }
 
 bool DataProcess::may_be_accessed(RetiredSegment const& piece) const noexcept {

@@ -36,6 +36,19 @@ Json usage_in(Json const& report) {
   return usage;
 }
 
+/// Returns the list of evicted segments in a report, and drops everything else. A data process of an earlier
+/// server has none.
+Json segments_in(Json const& report, char const* name) {
+  Json segments = Json::array();
+  if (!report.contains(name)) return segments;
+  for (Json const& each : report.at(name))
+    segments.push_back({{"offset", field<std::uint64_t>(each, "offset")},
+                        {"bytes", field<std::uint64_t>(each, "bytes")},
+                        {"in_file", field<bool>(each, "in_file")},
+                        {"window", field<std::string>(each, "window")}});
+  return segments;
+}
+
 }  // namespace
 
 DataLink::DataLink(EventLoop& loop, MainProcessLink& main_process, Json setup, StorageKind storage,
@@ -111,6 +124,10 @@ void DataLink::spawn() {
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
+  // New memory has none.
+  if (memory_.empty()) evicted_.clear();
+  has_left_ = !evicted_.empty();
+  message["evicted"] = evicted_;
   message["renew_control"] = must_recreate_control_;
   if (file) message["new_file"] = file->is_new;
   std::vector<FileDescriptor> memory = memory_for_process(std::move(file));
@@ -174,6 +191,8 @@ void DataLink::take(Message& message) {
     on_changed(field<std::uint64_t>(message.head, "change"));
   } else if (op == "denied") {
     on_denied(message.head);
+  } else if (op == "evicted") {
+    evicted_ = segments_in(message.head, "segments");
   } else if (op == "lost") {
     events_.on_window_lost(field<std::string>(message.head, "window"));
   }
@@ -204,6 +223,7 @@ void DataLink::send_windows(std::uint64_t after) {
 void DataLink::on_ready(Message& message) {
   if (ending_) return on_ready_at_end();
   usage_ = usage_in(message.head);
+  evicted_ = segments_in(message.head, "evicted");
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
@@ -277,6 +297,7 @@ void DataLink::on_close() {
 
 void DataLink::tick() {
   sessions_.drop_abandoned();
+  if (has_left_ && ready_) release_evicted();
   bool const may_start = (!ending_ || must_store_) && failure_.empty();
   if (!restart_due_ || !may_start || !restart_.is_due(Retry::Clock::now())) return;
   restart_due_ = false;

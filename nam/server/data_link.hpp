@@ -123,6 +123,7 @@ class DataLink {
   void end_process(WindowsAtEnd windows);
   void on_ready_at_end();
   bool complete_file();
+  void release_evicted();
 
   EventLoop& loop_;
   MainProcessLink& main_process_;
@@ -132,6 +133,8 @@ class DataLink {
   Events events_;
   std::unique_ptr<Connection> connection_;
   std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process
+  Json evicted_ = Json::array();        ///< segments of evicted windows to which processes may still store
+  bool has_left_ = false;               ///< the process got such segments of an earlier process
   pid_t pid_ = 0;
   bool adopting_ = false;
   bool awaits_catalog_ = false;  ///< the adopted process has not read the modes of its windows again yet

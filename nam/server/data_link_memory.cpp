@@ -62,4 +62,15 @@ void DataLink::hold_memory() {
   }
 }
 
+/// Called once a second. The data process does not know which processes had mapped the memory before it
+/// started. So it reuses that of windows that were evicted before when no process maps the grant.
+void DataLink::release_evicted() {
+  struct stat status {};
+  // Memory to which other users are admitted: the check would withdraw that.
+  if (::fstat(memory_[1].get(), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return;
+  if (main_process_.is_open_elsewhere(memory_[1])) return;
+  has_left_ = false;
+  connection_->post({{"op", "unmapped"}});
+}
+
 }  // namespace mpixrma::nam

@@ -3,6 +3,7 @@
 #include <future>
 #include <optional>
 
+#include "nam/server/catalog.hpp"
 #include "tests/nam/attacks/tool.hpp"
 #include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
@@ -222,6 +223,55 @@ TEST_F(Evict, DoesNotCountSessionsThatHaveReleasedTheWindow) {
 TEST_F(Evict, ChecksItsArgumentsFirst) {
   EXPECT_EQ(run_tool(server_, command("--grace zz")).exit_code, 2);
   EXPECT_TRUE(is_listed());
+}
+
+/// The control process dies after it has removed the window from the catalog.
+TEST(EvictedMemory, StaysReservedIfTheControlProcessDies) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  WindowInfo const window = make_persistent(grant, 100000, 1);
+  auto const shown = [&](char const* value) { return server.show(grant).at(value).get<std::uint64_t>(); };
+  pid_t const control = server.control_process();
+  {
+    Mapper mapper(::geteuid(), window.port);
+    stop_process(server.pid());
+    ::kill(control, SIGKILL);
+    Catalog(server.state / "catalog.sqlite").remove_window(parse_locator(window.port).window);
+    ::kill(server.pid(), SIGCONT);
+    EXPECT_TRUE(eventually([&] { return server.answers() && server.control_process() != control; }));
+    EXPECT_TRUE(eventually([&] { return shown("windows") == 0; }));
+    EXPECT_GE(shown("used"), 200000u);
+  }
+  EXPECT_TRUE(eventually([&] { return shown("used") == 0; }));
+}
+
+/// The next data process does not know who maps the grant.
+TEST(EvictedMemory, StaysReservedIfTheDataProcessDies) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  WindowInfo const window = make_persistent(grant, 100000, 1);
+  std::uint64_t const offset = window.regions[0].offset;
+  auto const used = [&] { return server.show(grant).at("used").get<std::uint64_t>(); };
+  pid_t const process = server.data_process(grant);
+  {
+    Mapper mapper(::geteuid(), window.port);
+    server.ask({{"op", "evict"}, {"port", window.port}});
+    EXPECT_TRUE(eventually([&] { return server.show(grant).at("windows") == 0; }));
+    ::kill(process, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return server.data_process(grant) != process; }));
+    Session session = Session::open(grant);
+    // As many as there is room for.
+    refusal([&] {
+      for (;;) {
+        WindowInfo const next = session.allocate({90000}, {1});
+        EXPECT_TRUE(next.regions[0].offset + 90000 <= offset || next.regions[0].offset >= offset + 200000);
+      }
+    });
+    EXPECT_GE(used(), 200000u);
+  }
+  EXPECT_TRUE(eventually([&] { return used() == 0; }));
 }
 
 }  // namespace
