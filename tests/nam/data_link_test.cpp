@@ -1,0 +1,74 @@
+/// The control process's side of a data process. The test plays the main process and the data process.
+#include "nam/server/data_link.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "nam/client/locked_temp_directory.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+class DataLinkTest : public ::testing::Test {
+ protected:
+  DataLinkTest() : directory_(make_locked_temp_directory("mpix-nam-link-")) {
+    int pair[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    main_ = Channel(FileDescriptor(pair[0]), main_process_limits);
+    main_.post({{"op", "begin"}, {"first_user", 0u}, {"users", 0u}});
+    main_.post({{"pid", 1u}, {"request", 1u}});  // the answer to the first start
+    EXPECT_TRUE(main_.flush());
+    main_process_ = std::make_unique<MainProcessLink>(FileDescriptor(pair[1]));
+    EventLoop::start_timer(loop_.add_timer([this] { loop_.stop(); }), std::chrono::seconds(60));
+  }
+  ~DataLinkTest() override { std::filesystem::remove_all(directory_.path); }
+
+  std::unique_ptr<DataLink> link_with(DataLink::Events events) {
+    events.on_ready = [] {};
+    events.on_failed = [](Error const&) {};
+    events.admins = [] { return std::vector<uid_t>(); };
+    events.window_count = [] { return 0u; };
+    events.on_ended = [this] { loop_.stop(); };
+    Json const setup{{"grant", "g"},
+                     {"owner", 0u},
+                     {"bytes", 4096u},
+                     {"encrypt", false},
+                     {"adoption", (directory_.path / "g").string()}};
+    return std::make_unique<DataLink>(loop_, *main_process_, setup, StorageKind::memory, "user",
+                                      std::move(events));
+  }
+  /// Returns the next message to the main process; nothing if there is none.
+  std::optional<Message> next() {
+    EXPECT_TRUE(main_.fill());
+    return main_.next();
+  }
+
+  EventLoop loop_;
+  LockedTempDirectory directory_;
+  Channel main_;
+  std::unique_ptr<MainProcessLink> main_process_;
+};
+
+/// A process that is ready when its grant has just ended does not make the main process keep the memory.
+TEST_F(DataLinkTest, MemoryOfEndedGrantIsNotHeld) {
+  auto const link = link_with({.on_memory_lost = [] {}});
+  link->start(DataLink::OnFailure::give_up);
+  auto start = next();
+  ASSERT_TRUE(start && start->descriptors.size() == 1);
+  Channel data(std::move(start->descriptors.front()), {});
+  link->end(DataLink::WindowsAtEnd::discarded);
+  std::vector<FileDescriptor> memory;
+  for (char const* const name : {"control", "memory"}) memory.emplace_back(::memfd_create(name, MFD_CLOEXEC));
+  data.post({{"op", "ready"}}, {}, std::move(memory));
+  EXPECT_TRUE(data.flush());
+  data = Channel();
+  loop_.run();
+  EXPECT_TRUE(link->has_ended());
+  for (auto message = next(); message; message = next()) EXPECT_EQ(message->head.at("op"), "drop");
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
