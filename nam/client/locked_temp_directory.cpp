@@ -77,8 +77,14 @@ LockedTempDirectory make_locked_temp_directory(std::string const& prefix) {
     if (::mkdtemp(name.data()) == nullptr)
       throw Error(ErrorCode::unavailable, "cannot create " + name + ": " + std::strerror(errno));
     LockedTempDirectory made{name, open_directory(name)};
+    if (!made.held) {
+      std::string const reason = std::strerror(errno);
+      (void)::rmdir(name.c_str());
+      throw Error(ErrorCode::unavailable, "cannot open " + name + ": " + reason);
+    }
     bool const refused = ::flock(made.held.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!refused && is_at(made.path, made.held)) return made;
+    (void)::rmdir(name.c_str());
   }
 }
 

@@ -1,5 +1,7 @@
 /// Resources that private servers of a process leave behind.
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -144,6 +146,19 @@ TEST(LockedTempDirectory, IsRemovedWithoutHolder) {
   EXPECT_FALSE(fs::exists(abandoned.path));
   EXPECT_TRUE(fs::exists(held.path));
   fs::remove(held.path);
+}
+
+/// mkdtemp() needs no descriptor.
+TEST(LockedTempDirectory, LackOfDescriptorsLeavesNoDirectory) {
+  constexpr char const* prefix = "mpix-nam-starved-";
+  EXPECT_TRUE(as_user(::geteuid(), [] {
+    rlimit const none{0, 4096};
+    if (::setrlimit(RLIMIT_NOFILE, &none) != 0) return false;
+    ::alarm(60);
+    return refusal([] { make_locked_temp_directory(prefix); }) == ErrorCode::unavailable;
+  }));
+  for (fs::directory_entry const& each : fs::directory_iterator(fs::temp_directory_path()))
+    EXPECT_FALSE(each.path().filename().string().starts_with(prefix)) << each.path();
 }
 
 }  // namespace
