@@ -203,7 +203,7 @@ void MainProcess::on_message(Message& message) {
   if (op == "start") {
     answer(head, start_data(message));
   } else if (op == "hold") {
-    grants_[field<std::string>(head, "grant")].memory = std::move(message.descriptors);
+    hold(field<std::string>(head, "grant"), std::move(message.descriptors));
   } else if (op == "adopted") {
     grants_[field<std::string>(head, "grant")].uid = field<uid_t>(head, "uid");
   } else if (op == "drop") {
@@ -239,6 +239,15 @@ void MainProcess::on_message(Message& message) {
 void MainProcess::answer(Json const& request, Json content) {
   content["request"] = field<std::uint64_t>(request, "request");
   control_->post(content);
+}
+
+/// If the descriptors were lost because this process has too many, it keeps those that it has.
+void MainProcess::hold(std::string const& grant, std::vector<FileDescriptor> memory) {
+  if (memory.empty())
+    return log(Severity::error, "the memory of grant " + grant +
+                                    " cannot be held: the main process of the server has too many "
+                                    "descriptors");
+  grants_[grant].memory = std::move(memory);
 }
 
 /// The process's user becomes free when the process has ended.

@@ -39,6 +39,7 @@ class MainProcess {
   void restart_later(std::string const& why);
   void on_message(Message& message);
   void answer(Json const& request, Json content);
+  void hold(std::string const& grant, std::vector<FileDescriptor> memory);
   void drop(std::string const& grant);
   Json start_data(Message& message);
   static void kill_data(GrantState const& state);

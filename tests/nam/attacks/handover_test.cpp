@@ -210,6 +210,37 @@ TEST_F(Handover, LackOfDescriptorsInTheMainProcessDelaysADataProcess) {
   expect_pattern(port, 100, 1);
 }
 
+/// The main process keeps the memory that it has when it cannot receive the descriptors of the same memory
+/// again.
+TEST_F(Handover, LackOfDescriptorsInTheMainProcessLosesNoMemory) {
+  server.start();
+  Locator const kept = server.grant(1u << 20);
+  std::string const port = make_persistent(kept, 100, 1).port;
+  // The new data process begins with the limit, too: one that is too low for the main process suffices for
+  // it.
+  for (int i = 0; i < 16; ++i) (void)server.grant(4096);
+  pid_t const before = server.data_process(kept);
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
+  rlim_t free_one = 0;
+  while (std::filesystem::exists("/proc/" + std::to_string(server.pid()) + "/fd/" + std::to_string(free_one)))
+    ++free_one;
+  // Enough for the socket of the new process, and not for its memory.
+  rlimit const one{free_one + 1, limit.rlim_max};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &one, nullptr), 0);
+  ASSERT_EQ(::kill(before, SIGKILL), 0);
+  EXPECT_TRUE(eventually(
+      [&] { return server.data_process(kept) != before && server.show(kept).at("ready").get<bool>(); }));
+  stop_process(server.pid());
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
+  pid_t const after = server.data_process(kept);
+  ASSERT_EQ(::kill(server.control_process(), SIGKILL), 0);
+  ASSERT_EQ(::kill(after, SIGKILL), 0);
+  ASSERT_EQ(::kill(server.pid(), SIGCONT), 0);
+  EXPECT_TRUE(eventually([&] { return server.answers(); }));
+  expect_pattern(port, 100, 1);
+}
+
 struct Pair {
   FileDescriptor near;
   FileDescriptor far;
