@@ -154,13 +154,14 @@ class DataProcess {
                        std::optional<SharedControl::Slot> place = std::nullopt);
 
   // sessions.cpp: from the hand-over to the end.
+  Session session_from(SessionId id, Message& message);
   void open_session(Message& message);
   void take_share(Session& session);
   void close_session(SessionId id);
   void end_former_admins(std::vector<uid_t> const& admins);
 
   // leases.cpp: clients that have ended, or that send nothing.
-  void watch_client(SessionId id, pid_t client);
+  void watch_client(SessionId id);
   void end_silent_sessions();
   void end_if_silent(SessionId id);
   void end_lost_sessions();

@@ -24,12 +24,11 @@ FileDescriptor open_process([[maybe_unused]] pid_t pid) {
 
 }  // namespace
 
-/// `client` is 0 for a session over TCP, and for a client that this process cannot see.
-void DataProcess::watch_client(SessionId id, pid_t client) {
+/// A session over TCP has no pid, nor has a client that this process cannot see.
+void DataProcess::watch_client(SessionId id) {
   Session& session = sessions_.at(id);
   session.heard = std::chrono::steady_clock::now();
-  session.pid = client;
-  session.process = open_process(client);
+  session.process = open_process(session.pid);
   if (!session.process) return;
   loop_.watch(session.process.get(), EPOLLIN,
               [this, id](std::uint32_t) { loop_.later([this, id] { close_session(id); }); });

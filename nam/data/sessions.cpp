@@ -15,13 +15,10 @@ constexpr std::uint64_t descriptors_of_session = 2;  ///< its connection, and it
 
 }  // namespace
 
-void DataProcess::open_session(Message& message) {
+/// Returns the session with its connection, which all others expect a session to have.
+DataProcess::Session DataProcess::session_from(SessionId id, Message& message) {
   Json const& head = message.head;
-  if (message.descriptors.empty())
-    throw Error(ErrorCode::quota,
-                "a session came without its connection: this process has too many descriptors");
-  SessionId const id = next_session_++;
-  Session& session = sessions_[id];
+  Session session;
   session.identity = {field<uid_t>(head, "uid"), field<std::vector<gid_t>>(head, "groups"),
                       field<bool>(head, "admin")};
   session.account = field_or(head, "account", session.identity.uid);
@@ -29,6 +26,7 @@ void DataProcess::open_session(Message& message) {
   session.is_local = !head.contains("stream");
   FileDescriptor& socket = message.descriptors.front();
   auto const client = credentials_of(socket);
+  session.pid = client ? client->pid : 0;
   if (!session.is_local && leases_.length.count() != 0) bound_silence(socket, leases_.length);
   Channel channel(std::move(socket), session.is_owner ? owner_limits : guest_limits);
   // The shared account is needed because each session may keep a whole message: all of them together could
@@ -38,10 +36,19 @@ void DataProcess::open_session(Message& message) {
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
       [this, id] { loop_.later([this, id] { close_session(id); }); });
-  session.connection->serve_in_turn(std::to_string(session.account));
-  watch_client(id, client ? client->pid : 0);
-  Message first{head.at("request"), {}, {}};
+  return session;
+}
+
+void DataProcess::open_session(Message& message) {
+  if (message.descriptors.empty())
+    throw Error(ErrorCode::quota,
+                "a session came without its connection: this process has too many descriptors");
+  SessionId const id = next_session_++;
+  Session& session = sessions_.emplace(id, session_from(id, message)).first->second;
   try {
+    Message first{message.head.at("request"), {}, {}};
+    session.connection->serve_in_turn(std::to_string(session.account));
+    watch_client(id);
     take_share(session);
     serve(id, first);
   } catch (Error const& error) {
@@ -49,6 +56,9 @@ void DataProcess::open_session(Message& message) {
     // Closes at once: a client that leaves no room for the answer would keep descriptors that no share
     // counts.
     session.connection->close();
+  } catch (...) {
+    session.connection->close();
+    throw;
   }
   report_usage();
 }
