@@ -120,7 +120,8 @@ void DataLink::spawn() {
   } catch (Error const& error) {
     return give_up(error);
   }
-  if (volatile_ && memory_.empty()) events_.on_memory_lost();
+  bool const has_content = !memory_.empty() || (file && !file->is_new);
+  if (!has_content && events_.window_count() != 0) events_.on_memory_lost();
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();

@@ -30,7 +30,7 @@ class DataLink {
     std::function<std::vector<uid_t>()> admins;            ///< current administrators of the server
     std::function<std::uint64_t()> window_count;           ///< windows of the grant in the catalog
     std::function<Json(std::uint64_t after)> window_page;  ///< the windows of the catalog after `after`
-    std::function<void()> on_memory_lost;                  ///< the content of the memory is lost
+    std::function<void()> on_memory_lost;                  ///< the content of windows is lost. Throws Error
     std::function<std::string(Json const&)> create;  ///< stores a window, returns its port. Throws Error
     std::function<void()> on_ended;                  ///< after end()
     /// A denied request of a session, for the audit, and the user whose budget of audit lines it uses.

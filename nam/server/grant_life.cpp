@@ -103,7 +103,7 @@ DataLink::Events events_of(ServerState& server, std::string const& id) {
   events.on_memory_lost = [&server, id] {
     if (std::int64_t const lost = server.catalog.remove_windows(id); lost != 0)
       log(Severity::warning, std::to_string(lost) + " windows of grant " + id +
-                                 " are lost: the server was restarted, and its storage is not a file");
+                                 " are lost: their memory is gone, and no complete storage file has them");
   };
   events.create = [&server, id](Json const& window) { return keep_window(server, id, window); };
   events.on_denied = [&server, id](Json const& act, uid_t counts_for) {

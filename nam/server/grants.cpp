@@ -137,8 +137,9 @@ Json repair(ServerState& server, Request& request) {
     throw Error(ErrorCode::bad_request, "grant " + live.grant.id + " needs no repair");
   if (field_or(request.content, "new_file", false)) {
     if (!live.file) throw Error(ErrorCode::bad_request, "the storage of the grant is not a file");
-    live.file->replace();
+    // Must come first: with a new file, windows that stay in the catalog would come back as zeros.
     std::int64_t const lost = live.link->has_memory() ? 0 : server.catalog.remove_windows(live.grant.id);
+    live.file->replace();
     if (lost != 0)
       log(Severity::warning,
           std::to_string(lost) + " windows of grant " + live.grant.id + " are lost with its storage file");

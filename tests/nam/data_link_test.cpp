@@ -26,19 +26,18 @@ class DataLinkTest : public ::testing::Test {
   }
   ~DataLinkTest() override { std::filesystem::remove_all(directory_.path); }
 
-  std::unique_ptr<DataLink> link_with(DataLink::Events events) {
+  std::unique_ptr<DataLink> link_with(DataLink::Events events, StorageKind storage = StorageKind::memory) {
     events.on_ready = [] {};
     events.on_failed = [](Error const&) {};
     events.admins = [] { return std::vector<uid_t>(); };
-    events.window_count = [] { return 0u; };
+    if (!events.window_count) events.window_count = [] { return 0u; };
     events.on_ended = [this] { loop_.stop(); };
     Json const setup{{"grant", "g"},
                      {"owner", 0u},
                      {"bytes", 4096u},
                      {"encrypt", false},
                      {"adoption", (directory_.path / "g").string()}};
-    return std::make_unique<DataLink>(loop_, *main_process_, setup, StorageKind::memory, "user",
-                                      std::move(events));
+    return std::make_unique<DataLink>(loop_, *main_process_, setup, storage, "user", std::move(events));
   }
   /// Returns the next message to the main process; nothing if there is none.
   std::optional<Message> next() {
@@ -54,7 +53,7 @@ class DataLinkTest : public ::testing::Test {
 
 /// A process that is ready when its grant has just ended does not make the main process keep the memory.
 TEST_F(DataLinkTest, MemoryOfEndedGrantIsNotHeld) {
-  auto const link = link_with({.on_memory_lost = [] {}});
+  auto const link = link_with({});
   link->start(DataLink::OnFailure::give_up);
   auto start = next();
   ASSERT_TRUE(start && start->descriptors.size() == 1);
@@ -68,6 +67,26 @@ TEST_F(DataLinkTest, MemoryOfEndedGrantIsNotHeld) {
   loop_.run();
   EXPECT_TRUE(link->has_ended());
   for (auto message = next(); message; message = next()) EXPECT_EQ(message->head.at("op"), "drop");
+}
+
+TEST_F(DataLinkTest, WindowsOfUnfinishedFileAreLost) {
+  bool are_lost = false;
+  bool is_new = false;
+  for (bool const expected : {false, true}) {
+    is_new = expected;
+    auto const link = link_with(
+        {.window_count = [] { return 1u; },
+         .on_memory_lost = [&] { are_lost = true; },
+         .open_file =
+             [&] {
+               return GrantFile::Opened{FileDescriptor(::memfd_create("file", MFD_CLOEXEC)), is_new};
+             }},
+        StorageKind::file);
+    main_.post({{"pid", 1u}, {"request", 2u}});
+    EXPECT_TRUE(main_.flush());
+    link->start(DataLink::OnFailure::give_up);
+    EXPECT_EQ(are_lost, expected);
+  }
 }
 
 }  // namespace

@@ -107,6 +107,24 @@ TEST_F(StorageFileAttack, GrantOfInterruptedRevocationEnds) {
     EXPECT_EQ(each.path(), file(other));
 }
 
+/// Windows of a new file would be zero.
+TEST_F(StorageFileAttack, FileIsNotReplacedWithoutTheCatalog) {
+  std::string const port = make_persistent(grant, stored_bytes, 1).port;
+  fs::path const aside = server.directory() / "aside";
+  restart_with([&] { fs::rename(file(grant), aside); });
+  expect_refused("is missing");
+  {
+    Database catalog(server.state / "catalog.sqlite", Database::Mode::existing);
+    Transaction const lock(catalog);
+    EXPECT_EQ(refusal([&] { repair(true); }), ErrorCode::unavailable);
+    EXPECT_FALSE(fs::exists(file(grant).string() + ".new"));
+  }
+  fs::rename(aside, file(grant));
+  repair(false);
+  ASSERT_TRUE(is_ready());
+  expect_pattern(port, stored_bytes, 1);
+}
+
 TEST_F(StorageFileAttack, EmptyFileMakesTheGrantNotReadyUntilItIsReplaced) {
   (void)make_persistent(grant, stored_bytes, 1);
   restart_with([&] { fs::resize_file(file(grant), 0); });
