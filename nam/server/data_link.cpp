@@ -68,7 +68,8 @@ void DataLink::start(OnFailure on_failure) {
   } catch (Shortage const& error) {
     start_later(error);
   } catch (Error const& error) {
-    if (on_failure == OnFailure::give_up || error.code() != ErrorCode::no_space) return give_up(error);
+    bool const may_pass = error.code() == ErrorCode::no_space || error.code() == ErrorCode::unavailable;
+    if (on_failure == OnFailure::give_up || !may_pass) return give_up(error);
     start_later(error);
   }
 }

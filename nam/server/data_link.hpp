@@ -45,7 +45,8 @@ class DataLink {
   DataLink(EventLoop& loop, MainProcessLink& main_process, Json setup, StorageKind storage,
            std::string fairness_group, Events events);
 
-  /// Whether start() is tried again after the catalog could not be written. After a shortage of descriptors
+  /// Whether start() is tried again after the catalog could not be written: its disk was full, or another
+  /// process had locked it. After a shortage of descriptors
   /// or memory, start() is always tried again.
   enum class OnFailure { give_up, try_again };
   /// Adopts the data process that runs, or starts one.

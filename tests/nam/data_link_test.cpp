@@ -89,5 +89,15 @@ TEST_F(DataLinkTest, WindowsOfUnfinishedFileAreLost) {
   }
 }
 
+/// Another process has locked the catalog when the server starts.
+TEST_F(DataLinkTest, LockedCatalogDelaysTheStart) {
+  auto const link = link_with({.window_count = [] { return 1u; },
+                               .on_memory_lost = [] { throw Error(ErrorCode::unavailable, "locked"); }});
+  link->start(DataLink::OnFailure::try_again);
+  EXPECT_EQ(link->failure(), "");
+  link->start(DataLink::OnFailure::give_up);
+  EXPECT_EQ(link->failure(), "locked");
+}
+
 }  // namespace
 }  // namespace mpixrma::nam
