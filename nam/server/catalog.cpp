@@ -308,17 +308,39 @@ void check_access(std::filesystem::path const& file) {
   }
 }
 
+/// A copy of a catalog for the lifetime of the object.
+class CatalogCopy {
+ public:
+  explicit CatalogCopy(std::filesystem::path const& file) : path(file.string() + ".checked") {
+    remove_catalog(path);
+    copy_catalog(file, path);
+  }
+  ~CatalogCopy() {
+    try {
+      remove_catalog(path);
+    } catch (Error const&) {  // the next copy replaces it
+    }
+  }
+  CatalogCopy(CatalogCopy const&) = delete;
+  CatalogCopy& operator=(CatalogCopy const&) = delete;
+
+  std::filesystem::path const path;
+};
+
 }  // namespace
+
+std::vector<std::string> check_catalog(std::filesystem::path const& file) {
+  CatalogCopy const copy(file);
+  return Catalog(copy.path).find_inconsistencies();
+}
 
 /// Reads everything from a copy: opening and closing a database makes SQLite move the log into the file and
 /// remove the log.
 RepairReport repair_catalog(std::filesystem::path const& file) {
   check_access(file);
-  std::filesystem::path const copy = file.string() + ".checked";
-  remove_catalog(copy);
-  copy_catalog(file, copy);
+  CatalogCopy const copy(file);
   RepairReport report;
-  report.was_damaged = is_damaged(copy);
+  report.was_damaged = is_damaged(copy.path);
   if (report.was_damaged) {
     report.backup_path = free_name_for_damaged(file);
     copy_catalog(file, report.backup_path);
@@ -327,7 +349,7 @@ RepairReport repair_catalog(std::filesystem::path const& file) {
     {
       Catalog into(fresh);
       try {
-        Database from(copy, Database::Mode::existing);
+        Database from(copy.path, Database::Mode::existing);
         into.in_transaction([&] { salvage(from, into, &report.lost); });
       } catch (Error const& error) {
         if (error.code() == ErrorCode::no_space) throw;
@@ -336,7 +358,6 @@ RepairReport repair_catalog(std::filesystem::path const& file) {
     }
     replace_catalog(fresh, file);
   }
-  remove_catalog(copy);
   return report;
 }
 

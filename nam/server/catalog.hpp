@@ -114,6 +114,10 @@ class Catalog {
   DiskReserve* reserve_;
 };
 
+/// As Catalog::find_inconsistencies, for a copy: opening a catalog upgrades it, and an earlier server that is
+/// to go on could not use it any more. The caller holds lock_directory(). Throws Error.
+std::vector<std::string> check_catalog(std::filesystem::path const& file);
+
 struct RepairReport {
   bool was_damaged = false;           ///< otherwise nothing was changed
   std::vector<std::string> lost;      ///< a line each

@@ -330,7 +330,7 @@ void check(Arguments const& arguments) {
                 error ? file.string() + ": " + error.message() : "there is no catalog " + file.string());
   FileDescriptor const lock = lock_directory(directory);
   if (arguments.repair && !arguments.dry_run) repair(file);
-  std::vector<std::string> const problems = Catalog(file).find_inconsistencies();
+  std::vector<std::string> const problems = check_catalog(file);
   for (std::string const& problem : problems) std::cout << printable(problem) << "\n";
   if (!problems.empty())
     throw Error(ErrorCode::internal, std::to_string(problems.size()) + " problems in " + file.string());

@@ -87,6 +87,18 @@ TEST(Upgrade, AdoptsCatalogAndFilesOfVersion1) {
   EXPECT_EQ(version.number(0), newest_schema());
 }
 
+/// The earlier server can still use the catalog.
+TEST(Upgrade, CheckUpgradesNoCatalog) {
+  TestServer server;
+  leave_version_1(server);
+  std::string const command = MPIX_NAM_TOOL " check --directory " + server.state.string();
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  Database database(server.state / "catalog.sqlite", Database::Mode::read_only);
+  Statement version(database, "PRAGMA user_version");
+  ASSERT_TRUE(version.step());
+  EXPECT_EQ(version.number(0), 1);
+}
+
 TEST(Upgrade, RefusesCatalogOfNewerServer) {
   TestServer server;
   server.start();
