@@ -71,6 +71,12 @@ void NewFile::write(std::span<std::byte const> bytes) {
   }
 }
 
+/// Some file systems do not permit this, nor does a directory that the user may not read.
+void NewFile::sync_directory() const {
+  engine::FileDescriptor const opened(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened && ::fsync(opened.get()) != 0 && errno != EINVAL) fail();
+}
+
 void NewFile::finish() {
   if (std::string const obstacle = obstacle_in(directory_, name_); !obstacle.empty())
     refuse_new_file(path_, obstacle);
@@ -81,6 +87,8 @@ void NewFile::finish() {
     fail();
   is_named_ = true;
   if (::renameat(directory_.get(), unfinished_.c_str(), directory_.get(), name_.c_str()) != 0) fail();
+  is_named_ = false;
+  sync_directory();
   file_ = engine::FileDescriptor();
 }
 

@@ -22,12 +22,13 @@ class NewFile {
 
   /// Throws Error(no_space).
   void write(std::span<std::byte const> bytes);
-  /// Renames the file to its final name, replacing a regular file. Throws Error(no_space), or
+  /// Renames the file to its final name, replacing a regular file, and syncs both. Throws Error(no_space), or
   /// Error(bad_request) if something else has taken the name.
   void finish();
 
  private:
   std::string path_of_open_file() const;
+  void sync_directory() const;
   [[noreturn]] void fail() const;
 
   std::filesystem::path path_;
