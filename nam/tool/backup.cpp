@@ -143,6 +143,16 @@ void fill(std::vector<WindowInfo> const& parts, std::vector<Session>& sessions, 
   for (std::size_t part = 0; part < parts.size(); ++part) sessions[part].persist(parts[part]);
 }
 
+/// An error here must not take the place of the reason why the window is not whole.
+void discard(std::string const& port) {
+  std::fprintf(stderr, "mpix-nam: the window is not whole, and is evicted\n");
+  try {
+    evict_window(parse_locator(port).address, port);
+  } catch (Error const& error) {
+    std::fprintf(stderr, "mpix-nam: it remains as %s: %s\n", port.c_str(), error.what());
+  }
+}
+
 }  // namespace
 
 /// Restores into a new persistent window, over all grants of the arguments, and prints its port name.
@@ -160,9 +170,7 @@ void restore(Arguments const& arguments) {
   try {
     fill(parts, sessions, file.get(), arguments.file);
   } catch (...) {
-    std::string const& port = parts.front().port;
-    std::fprintf(stderr, "mpix-nam: the window is not whole, and is evicted\n");
-    evict_window(parse_locator(port).address, port);
+    discard(parts.front().port);
     throw;
   }
   std::string const& port = parts.front().port;
