@@ -64,6 +64,8 @@ class Keeper {
     auto const guarded = session.lock();
     if (!guarded) return false;
     std::lock_guard const held(guarded->mutex);
+    // A program that computes sends nothing itself, not even what its last call has left.
+    if (!guarded->channel.flush()) return false;
     if (guarded->channel.has_output()) return true;
     guarded->channel.post({{"op", "renew"}, {"quiet", true}});
     return guarded->channel.flush();

@@ -1,10 +1,13 @@
 /// Messages between processes, valid and invalid ones.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "nam/client/lease_keeper.hpp"
 #include "nam/protocol/channel.hpp"
 #include "tests/support/seed.hpp"
 
@@ -43,6 +46,24 @@ TEST_F(ChannelTest, MessagesArriveWithDataAndDescriptors) {
   EXPECT_FALSE(far_.next());
   near.release();
   EXPECT_FALSE(far_.fill());
+}
+
+/// The program computes, and the socket was full when it sent its last message.
+TEST_F(ChannelTest, LeaseKeeperSendsWhatWaits) {
+  auto const session = std::make_shared<GuardedChannel>(std::move(near_), ChannelLimits{});
+  Json const message{{"text", std::string(4000, 'x')}};
+  int posted = 0;
+  for (; !session->channel.has_output(); ++posted) {
+    session->channel.post(message);
+    ASSERT_TRUE(session->channel.flush());
+  }
+  keep_lease(session, std::chrono::seconds(1));
+  for (int received = 0; received < posted;) {
+    pollfd entry{far_.descriptor(), POLLIN, 0};
+    ASSERT_EQ(::poll(&entry, 1, 60000), 1);
+    ASSERT_TRUE(far_.fill());
+    while (auto const next = far_.next()) received += next->head == message ? 1 : 0;
+  }
 }
 
 TEST_F(ChannelTest, FieldsOfTheWrongKindAreRefused) {
