@@ -10,6 +10,7 @@
 #include "engine/net/network_devices.hpp"
 #include "mpi-windows/nam/description.hpp"
 #include "mpi-windows/nam/error.hpp"
+#include "mpi-windows/nam/kept_from_children.hpp"
 #include "mpi-windows/nam/part.hpp"
 #include "mpi-windows/nam/spread.hpp"
 #include "nam/client/follow.hpp"
@@ -35,18 +36,27 @@ nam::PrivateServer::Network network_to_others(bool encrypt) {
   return {engine::text_of(*here), settings.interfaces, encrypt ? "never" : settings.rdma, encrypt};
 }
 
+/// A server, whose pipe children do not hold: the server would outlive this process.
+struct ServerOfJob {
+  template <typename... Args>
+  explicit ServerOfJob(Args const&... args) : server(settings.private_bytes, args...) {}
+
+  nam::PrivateServer server;
+  KeptFromChildren pipe_kept{server.liveness_pipe()};
+};
+
 /// Returns the grant of this job's private server. There is one server for the processes of this host and, if
 /// needed, one that accepts other hosts too. `encrypt` applies if the latter is started now.
 nam::Locator private_grant(bool one_host, bool encrypt) {
-  static std::unique_ptr<nam::PrivateServer> of_host;
-  static std::unique_ptr<nam::PrivateServer> of_network;
-  if (of_network != nullptr) return of_network->grant();
+  static std::unique_ptr<ServerOfJob> of_host;
+  static std::unique_ptr<ServerOfJob> of_network;
+  if (of_network != nullptr) return of_network->server.grant();
   if (!one_host) {
-    of_network = std::make_unique<nam::PrivateServer>(settings.private_bytes, network_to_others(encrypt));
-    return of_network->grant();
+    of_network = std::make_unique<ServerOfJob>(network_to_others(encrypt));
+    return of_network->server.grant();
   }
-  if (of_host == nullptr) of_host = std::make_unique<nam::PrivateServer>(settings.private_bytes);
-  return of_host->grant();
+  if (of_host == nullptr) of_host = std::make_unique<ServerOfJob>();
+  return of_host->server.grant();
 }
 
 /// Returns the grants to allocate in: the job's grants, or that of a private server.

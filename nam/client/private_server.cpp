@@ -165,6 +165,7 @@ bool PrivateServer::has_ended(int within_ms) {
 
 void PrivateServer::end() {
   liveness_pipe_ = FileDescriptor();
+  if (pid_ > 0) ::kill(pid_, SIGTERM);  // a child made by vfork() or clone() may still hold the pipe
   if (!has_ended(stop_timeout_ms)) {
     ::kill(pid_, SIGKILL);
     (void)has_ended(stop_timeout_ms);

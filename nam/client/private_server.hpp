@@ -31,6 +31,8 @@ class PrivateServer {
   PrivateServer& operator=(PrivateServer const&) = delete;
 
   Locator const& grant() const noexcept { return grant_; }
+  /// The server ends when all processes have closed this pipe.
+  int liveness_pipe() const noexcept { return liveness_pipe_.get(); }
 
  private:
   void start(std::uint64_t bytes, std::optional<Network> const& network, FileDescriptor const& held);
@@ -43,7 +45,7 @@ class PrivateServer {
   pid_t owner_;  ///< children made by fork() must not end the server
   pid_t pid_ = -1;
   std::filesystem::path directory_;
-  FileDescriptor liveness_pipe_;  ///< the server ends when this end is closed
+  FileDescriptor liveness_pipe_;
   Locator grant_;
 };
 

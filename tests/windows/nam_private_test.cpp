@@ -1,5 +1,11 @@
 /// Windows at a memory server in a job that has no grant, with osc_mpix_nam_size=4M.
 #include <mpix_rma.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/windows/nam_support.hpp"
 
@@ -30,6 +36,47 @@ TEST_F(WithoutGrant, ServerIsStartedForTheJob) {
     EXPECT_EQ(found[1], 10 * i + previous_);
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   }
+}
+
+namespace fs = std::filesystem;
+
+/// Returns the pipe that this process's server watches; empty if the process has started none.
+std::string pipe_of_server() {
+  std::error_code refused;
+  for (fs::directory_entry const& each : fs::directory_iterator("/proc")) {
+    std::ifstream status(each.path() / "stat");
+    std::string pid, name, state;
+    pid_t parent = 0;
+    if (status >> pid >> name >> state >> parent && parent == ::getpid() && name == "(mpix-namd)")
+      return fs::read_symlink(each.path() / "fd" / "0", refused).string();
+  }
+  return "";
+}
+
+bool holds(std::string const& pipe) {
+  std::error_code refused;
+  auto const is_pipe = [&](fs::directory_entry const& each) {
+    return fs::read_symlink(each.path(), refused) == pipe;
+  };
+  return std::ranges::any_of(fs::directory_iterator("/proc/self/fd"), is_pipe);
+}
+
+TEST_F(WithoutGrant, ChildrenDoNotHoldThePipeOfTheServer) {
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPIX_Win_allocate_nam(8, 1, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
+  std::string const pipe = pipe_of_server();
+  int found = pipe.empty() ? 0 : 1;
+  if (found != 0) {
+    EXPECT_TRUE(holds(pipe));
+    pid_t const child = ::fork();
+    if (child == 0) ::_exit(holds(pipe) ? 1 : 0);
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_SUM, world);
+  EXPECT_GE(found, 1);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
 TEST_F(WithoutGrant, AllocationBeyondLimitFails) {
