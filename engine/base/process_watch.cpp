@@ -33,14 +33,15 @@ bool ProcessWatch::add(std::uint64_t process, pid_t pid) {
     if (known->second.pid == pid) return false;
     remove(process);
   }
-  Watched& watched = watched_[process];
-  watched.pid = pid;
-  watched.descriptor = FileDescriptor(open_process(pid));
-  if (!watched.descriptor && errno == ESRCH) {
+  FileDescriptor descriptor(open_process(pid));
+  if (!descriptor && errno == ESRCH) {
     ended_.push_back(process);
-  } else if (!announce(process, watched)) {
-    watched.polled = true;
-    ++polled_;
+  } else {
+    Watched& watched = watched_[process];
+    watched.pid = pid;
+    watched.descriptor = std::move(descriptor);
+    watched.polled = !announce(process, watched);
+    if (watched.polled) ++polled_;
   }
   note_must_poll();
   return true;
@@ -64,20 +65,22 @@ void ProcessWatch::remove(std::uint64_t process) {
   note_must_poll();
 }
 
-std::vector<std::uint64_t> ProcessWatch::take_ended() {
-  std::vector<std::uint64_t> ended = std::exchange(ended_, {});
-  note_must_poll();
+void ProcessWatch::find_ended() {
   std::array<epoll_event, 16> events;
   int const count =
       epoll_ ? ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0) : 0;
-  for (int i = 0; i < count; ++i) ended.push_back(events[static_cast<std::size_t>(i)].data.u64);
-  if (polled_ != 0) {
-    for (auto const& [process, watched] : watched_) {
-      if (watched.polled && !process_is_alive(watched.pid)) ended.push_back(process);
-    }
+  for (int i = 0; i < count; ++i) {
+    std::uint64_t const process = events[static_cast<std::size_t>(i)].data.u64;
+    ended_.push_back(process);
+    remove(process);
   }
-  for (std::uint64_t const process : ended) remove(process);
-  return ended;
+  if (polled_ == 0) return;
+  std::erase_if(watched_, [this](auto const& entry) {
+    if (!entry.second.polled || process_is_alive(entry.second.pid)) return false;
+    ended_.push_back(entry.first);
+    --polled_;
+    return true;
+  });
 }
 
 }  // namespace mpixrma::engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/shared_memory.hpp"
+#include "engine/base/take_each.hpp"
 
 namespace mpixrma::engine {
 
@@ -27,11 +28,19 @@ class ProcessWatch {
   void remove(std::uint64_t process);
 
   /// Whether some processes must be polled, because they have no descriptor or had ended before they were
-  /// added.
+  /// added, or could not be handled.
   bool must_poll() const noexcept { return must_poll_.load(std::memory_order_relaxed); }
 
-  /// Returns the identities of the processes that have ended; each is returned once.
-  std::vector<std::uint64_t> take_ended();
+  /// Calls `handle` with the identity of each process that has ended, once; see take_each().
+  template <typename Handle>
+  void take_ended(Handle handle) {
+    struct Note {
+      ProcessWatch& watch;
+      ~Note() { watch.note_must_poll(); }
+    } const at_end{*this};
+    find_ended();
+    take_each(ended_, handle);
+  }
 
  private:
   struct Watched {
@@ -44,10 +53,11 @@ class ProcessWatch {
     must_poll_.store(polled_ != 0 || !ended_.empty(), std::memory_order_relaxed);
   }
   bool announce(std::uint64_t process, Watched& watched);
+  void find_ended();
 
   FileDescriptor epoll_;
   std::unordered_map<std::uint64_t, Watched> watched_;
-  std::vector<std::uint64_t> ended_;  ///< ended before they were added
+  std::vector<std::uint64_t> ended_;  ///< not watched any more, and not taken yet
   std::size_t polled_ = 0;
   std::atomic<bool> must_poll_{false};
 };

@@ -179,17 +179,21 @@ void AddressQueries::ask(std::uint64_t process, Secret const& secret, std::span<
 
 void AddressQueries::forget(std::uint64_t process) noexcept {
   std::erase_if(queries_, [=](Query const& query) { return query.process == process; });
+  std::erase_if(answers_, [&](Answer const& answer) { return answer.process == process; });
 }
 
-std::vector<AddressQueries::Answer> AddressQueries::progress() {
-  std::vector<Answer> answers;
-  std::erase_if(queries_, [&](Query& query) {
-    Answer answer{query.process, {}, nullptr};
-    if (!progress(query, &answer)) return false;
-    answers.push_back(std::move(answer));
-    return true;
-  });
-  return answers;
+/// A query ends only after its answer has found memory.
+void AddressQueries::progress() {
+  answers_.reserve(answers_.size() + queries_.size());
+  for (auto query = queries_.begin(); query != queries_.end();) {
+    Answer answer{query->process, {}, nullptr};
+    if (progress(*query, &answer)) {
+      answers_.push_back(std::move(answer));
+      query = queries_.erase(query);
+    } else {
+      ++query;
+    }
+  }
 }
 
 bool AddressQueries::progress(Query& query, Answer* answer) {

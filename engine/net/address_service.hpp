@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/base/shared_memory.hpp"
+#include "engine/base/take_each.hpp"
 #include "engine/net/session.hpp"
 
 namespace mpixrma::engine {
@@ -79,13 +80,19 @@ class AddressQueries {
 
   /// Asks the process with this secret at `where`, a ServiceAddress. Ends an earlier query to the process.
   void ask(std::uint64_t process, Secret const& secret, std::span<std::byte const> where);
-  bool are_pending() const noexcept { return !queries_.empty(); }
-  /// Sends and repeats queries. Returns those that have ended. Never waits.
-  std::vector<Answer> progress();
+  bool are_pending() const noexcept { return !queries_.empty() || !answers_.empty(); }
+  /// Sends and repeats queries, and calls `handle` with the answers to those that have ended; see
+  /// take_each(). Never waits.
+  template <typename Handle>
+  void take_answers(Handle handle) {
+    progress();
+    take_each(answers_, handle);
+  }
   void forget(std::uint64_t process) noexcept;
 
  private:
   struct Query;
+  void progress();
   /// Returns whether the query has ended, with `*answer`.
   static bool progress(Query& query, Answer* answer);
   static bool receive(Query const& query, Answer* answer);
@@ -93,6 +100,7 @@ class AddressQueries {
   Credentials const& credentials_;
   std::uint64_t number_ = 0;
   std::vector<Query> queries_;
+  std::vector<Answer> answers_;
 };
 
 }  // namespace mpixrma::engine

@@ -12,6 +12,7 @@
 
 #include "engine/base/log.hpp"
 #include "engine/base/process_watch.hpp"
+#include "engine/base/take_each.hpp"
 #include "engine/net/address.hpp"
 #include "engine/net/transport.hpp"
 
@@ -111,7 +112,11 @@ class Connections {
   /// Queues a disconnect message that has arrived. May be called from UCX callbacks.
   void queue_disconnect(DisconnectNotice const& disconnect) { disconnects_.push_back(disconnect); }
   bool has_disconnects() const noexcept { return !disconnects_.empty(); }
-  std::vector<DisconnectNotice> take_disconnects() { return std::exchange(disconnects_, {}); }
+  /// See take_each().
+  template <typename Handle>
+  void take_disconnects(Handle handle) {
+    take_each(disconnects_, handle);
+  }
 
  private:
   void note_failed_connection(std::uint64_t process, Location const& location, Status status);

@@ -33,9 +33,9 @@ void MessageProtocol::ucx_failed() {
 }
 
 void MessageProtocol::take_addresses() {
-  for (AddressQueries::Answer const& answer : sessions.queries().progress()) {
+  sessions.queries().take_answers([this](AddressQueries::Answer const& answer) {
     Peer* const peer = sessions.peer_of(answer.process);
-    if (peer == nullptr || peer->state().messages.broken) continue;
+    if (peer == nullptr || peer->state().messages.broken) return;
     // If the peer has connected in the meantime, its address is no longer needed.
     if (connections_.find_open(answer.process) != nullptr || sessions.learn_address(*peer, answer.address)) {
       resume(answer.process);
@@ -44,7 +44,7 @@ void MessageProtocol::take_addresses() {
     } else {
       connections_.lose_messages(answer.process, "its address is not usable");
     }
-  }
+  });
 }
 
 bool MessageProtocol::remove_peer(Peer& peer) {

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "engine/base/take_each.hpp"
 #include "engine/origin/peer_state.hpp"
 
 namespace mpixrma::engine {
 
 void Revocations::answer() {
-  std::vector<Revocation> asked;
-  asked.swap(revocations_);
-  for (Revocation const& revocation : asked) {
+  take_each(revocations_, [this](Revocation const& revocation) {
     MessageStream const& stream = revocation.peer->state().messages;
     // The answer's position in the stream must follow those of unsent operations.
     bool const waits = stream.suspended || stream.unsent != nullptr;
@@ -18,7 +17,7 @@ void Revocations::answer() {
     } else {
       answer(*revocation.peer, revocation.number);
     }
-  }
+  });
 }
 
 void Revocations::answer(Peer& peer, std::uint64_t number) {

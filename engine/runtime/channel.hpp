@@ -155,7 +155,7 @@ class Channel final : public MessageHandler {
 
   /// Records which processes of this host have ended. With the lock held.
   void poll_processes() {
-    for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
+    watch.take_ended([this](std::uint64_t process) { connections.lose(process, "the process has ended"); });
     executor.locks.poll_holders();
   }
 

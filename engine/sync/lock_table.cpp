@@ -337,7 +337,9 @@ void LockTable::drop_ended(LockId lock) noexcept {
 void LockTable::poll_holders(Answers& own) {
   if (!watches_.load(std::memory_order_relaxed)) return;
   TableGuard const visit(*this, &own);
-  if (watch_.take_ended().empty()) return;
+  bool has_ended = false;
+  watch_.take_ended([&](std::uint64_t) { has_ended = true; });
+  if (!has_ended) return;
   for (auto next = queues_.begin(); next != queues_.end();) {
     auto const entry = next++;
     drop_ended(entry->first);

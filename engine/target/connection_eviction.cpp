@@ -34,8 +34,8 @@ void ConnectionEviction::on_disconnect(std::span<std::byte const> header) noexce
 }
 
 void ConnectionEviction::handle_disconnects() {
-  for (Connections::DisconnectNotice const& disconnect : connections_.take_disconnects()) {
-    if (disconnect.connection != connections_.number_of(disconnect.process)) continue;
+  connections_.take_disconnects([this](Connections::DisconnectNotice const& disconnect) {
+    if (disconnect.connection != connections_.number_of(disconnect.process)) return;
     if (executor_.handshakes.has_arrived(disconnect.process, disconnect.connection)) {
       // Requests that have arrived with the handshake are executed first. Their origin may count as idle
       // before that, because it does not wait for delayed acknowledgements.
@@ -43,7 +43,7 @@ void ConnectionEviction::handle_disconnects() {
     } else if (Connections::Connection* const connection = connections_.find(disconnect.process)) {
       handle_disconnect(disconnect, *connection);
     }
-  }
+  });
 }
 
 void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& disconnect,

@@ -66,16 +66,17 @@ void Executor::take(std::span<std::byte const> header, std::span<std::byte const
 }
 
 void Executor::connect_arrived() {
-  for (auto const& [address, connection] : handshakes.take_arrived()) {
+  handshakes.take_arrived([this](ProcessAddress const& address, std::uint64_t connection) {
     Origin* const origin = origins.find(address.process);
-    if (origin == nullptr || origin->endpoint != nullptr) continue;
-    if (connection != connections_.number_of(address.process)) continue;  // it was closed meanwhile
-    if (handshakes.connect(*origin, address)) {
+    if (origin == nullptr || connection != connections_.number_of(address.process))
+      return;  // closed meanwhile
+    // Connected: it arrived twice, or memory was missing behind connect().
+    if (origin->endpoint != nullptr || handshakes.connect(*origin, address)) {
       streams.execute_waiting(*origin);
     } else {
       connections_.lose_replies(address.process, "no connection for replies to it");
     }
-  }
+  });
 }
 
 void Executor::forget(std::uint64_t process) {

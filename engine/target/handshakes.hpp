@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/drops.hpp"
+#include "engine/base/take_each.hpp"
 #include "engine/net/address.hpp"
 #include "engine/net/connections.hpp"
 #include "engine/net/session.hpp"
@@ -62,7 +63,11 @@ class Handshakes {
       return arrival.address.process == process && arrival.connection == connection;
     });
   }
-  std::vector<Arrival> take_arrived() noexcept { return std::exchange(arrived_, {}); }
+  /// Calls `connect` with the address and the number of the connection of each origin; see take_each().
+  template <typename Connect>
+  void take_arrived(Connect connect) {
+    take_each(arrived_, [&](Arrival const& arrival) { connect(arrival.address, arrival.connection); });
+  }
   /// Opens the connection to the origin. Returns false if it is unreachable.
   bool connect(Origin& origin, ProcessAddress const& address);
 

@@ -55,7 +55,7 @@ inline Target target_of(Rank& rank, int of) {
   queries.ask(target.address.process, target.secret, target.address.workers.front());
   std::vector<engine::AddressQueries::Answer> answers;
   for (int ms = 0; answers.empty() && ms < 20000 * slowness; ++ms) {
-    answers = queries.progress();
+    queries.take_answers([&](engine::AddressQueries::Answer const& answer) { answers.push_back(answer); });
     if (answers.empty()) ::usleep(1000);
   }
   EXPECT_TRUE(!answers.empty() && engine::decode(answers.front().address, &target.address));

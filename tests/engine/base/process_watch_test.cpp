@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <new>
 #include <vector>
 
 #include "tests/support/child.hpp"
@@ -15,12 +16,18 @@ using Ended = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t process = 7;
 
+Ended ended(ProcessWatch& watch) {
+  Ended found;
+  watch.take_ended([&](std::uint64_t each) { found.push_back(each); });
+  return found;
+}
+
 /// Waits until a process has ended, for at most 20 seconds; returns those that have ended.
 Ended next_ended(ProcessWatch& watch) {
   constexpr int longest_ms = 20000;
   pollfd source{watch.fd(), POLLIN, 0};
   (void)::poll(&source, 1, longest_ms);
-  return watch.take_ended();
+  return ended(watch);
 }
 
 TEST(ProcessWatch, ReportsTheEndOnce) {
@@ -28,10 +35,10 @@ TEST(ProcessWatch, ReportsTheEndOnce) {
   Child child([] {});
   EXPECT_TRUE(watch.add(process, child.pid()));
   EXPECT_FALSE(watch.add(process, child.pid())) << "it is watched already";
-  EXPECT_EQ(watch.take_ended(), Ended{});
+  EXPECT_EQ(ended(watch), Ended{});
   child.kill();
   EXPECT_EQ(next_ended(watch), Ended{process});
-  EXPECT_EQ(watch.take_ended(), Ended{});
+  EXPECT_EQ(ended(watch), Ended{});
 }
 
 TEST(ProcessWatch, WatchesCurrentProcessOfTheIdentity) {
@@ -42,7 +49,7 @@ TEST(ProcessWatch, WatchesCurrentProcessOfTheIdentity) {
   EXPECT_TRUE(watch.add(process, second.pid()));
   first.kill();
   first.reap();
-  EXPECT_EQ(watch.take_ended(), Ended{});
+  EXPECT_EQ(ended(watch), Ended{});
   second.kill();
   EXPECT_EQ(next_ended(watch), Ended{process});
 }
@@ -55,7 +62,19 @@ TEST(ProcessWatch, ReportsEarlierEndAtTheNextPoll) {
   EXPECT_FALSE(watch.must_poll());
   EXPECT_TRUE(watch.add(process, child.pid()));
   EXPECT_TRUE(watch.must_poll()) << "no event announces it";
-  EXPECT_EQ(watch.take_ended(), Ended{process});
+  EXPECT_EQ(ended(watch), Ended{process});
+  EXPECT_FALSE(watch.must_poll());
+}
+
+TEST(ProcessWatch, ReportsAgainWhatWasNotHandled) {
+  ProcessWatch watch;
+  Child child([] {});
+  EXPECT_TRUE(watch.add(process, child.pid()));
+  child.kill();
+  child.reap();
+  EXPECT_THROW(watch.take_ended([](std::uint64_t) { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_TRUE(watch.must_poll()) << "the event is over";
+  EXPECT_EQ(ended(watch), Ended{process});
   EXPECT_FALSE(watch.must_poll());
 }
 

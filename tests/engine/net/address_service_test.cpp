@@ -30,7 +30,8 @@ struct Pair {
   /// Drives the query and the service until the query ends, at most `turns` times.
   std::vector<AddressQueries::Answer> progress(int turns) {
     for (int turn = 0; turn < turns; ++turn) {
-      std::vector<AddressQueries::Answer> answers = queries.progress();
+      std::vector<AddressQueries::Answer> answers;
+      queries.take_answers([&](AddressQueries::Answer const& answer) { answers.push_back(answer); });
       if (!answers.empty()) return answers;
       service.answer(target, {.start =
                                   [this] {
@@ -99,7 +100,7 @@ TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
 TEST(AddressQueries, MayBeCancelled) {
   Pair pair;
   pair.ask(pair.service.address());
-  (void)pair.queries.progress();
+  pair.queries.take_answers([](AddressQueries::Answer const&) {});
   pair.queries.forget(asked);
   EXPECT_FALSE(pair.queries.are_pending());
   EXPECT_TRUE(pair.progress(many_turns).empty());
