@@ -24,6 +24,7 @@ namespace {
 
 constexpr int start_timeout_ms = 30000;
 constexpr int stop_timeout_ms = 10000;
+constexpr int pipe_timeout_ms = 1000;  // a second request would make the server end without order
 constexpr int poll_interval_ms = 2;
 
 /// Whether a program and its folder belong to root, to this user, or to the owner of the library, so that a
@@ -165,7 +166,8 @@ bool PrivateServer::has_ended(int within_ms) {
 
 void PrivateServer::end() {
   liveness_pipe_ = FileDescriptor();
-  if (pid_ > 0) ::kill(pid_, SIGTERM);  // a child made by vfork() or clone() may still hold the pipe
+  // A child made by vfork() or clone() may still hold the pipe.
+  if (!has_ended(pipe_timeout_ms)) ::kill(pid_, SIGTERM);
   if (!has_ended(stop_timeout_ms)) {
     ::kill(pid_, SIGKILL);
     (void)has_ended(stop_timeout_ms);

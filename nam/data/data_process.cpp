@@ -153,8 +153,7 @@ void DataProcess::handle_control_message(Message& message) {
   } else if (op == "created") {
     on_created(message.head);
   } else if (op == "remove") {
-    if (catalog_.loading) catalog_.loading->listed.erase(field<std::string>(message.head, "window"));
-    drop(field<std::string>(message.head, "window"), Ending::evicted);
+    remove_window(message.head);
   } else if (op == "unmapped") {
     release_left();
   } else if (op == "chmod") {

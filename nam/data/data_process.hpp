@@ -201,6 +201,7 @@ class DataProcess {
   static void check_takes_descriptors(Session const& session);
 
   // evicted.cpp: memory of evicted windows that outlives this process.
+  void remove_window(Json const& segment);
   Json evicted_segments() const;
   void report_evicted();
   void take_left(Json const& segments);
@@ -252,6 +253,7 @@ class DataProcess {
     std::optional<StorageSync> sync;  ///< of the file, from the first window on that needs it
     std::optional<SharedControl> shared;
     std::optional<SegmentAllocator> free;
+    bool may_be_left = false;  ///< clients of an earlier process may map it
   };
   /// The engine, for clients that cannot map the memory.
   struct Remote {

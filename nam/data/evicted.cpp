@@ -4,6 +4,19 @@
 
 namespace mpixrma::nam {
 
+/// A window that the process has yet to load has its memory reserved when the others are loaded.
+void DataProcess::remove_window(Json const& segment) {
+  auto const window = field<std::string>(segment, "window");
+  if (catalog_.loading && !windows_.contains(window) && segment.contains("offset")) {
+    catalog_.loading->listed.erase(window);
+    catalog_.loading->evicted.push_back(segment);
+  } else {
+    if (catalog_.loading) catalog_.loading->listed.erase(window);
+    drop(window, Ending::evicted);
+  }
+  control_->post({{"op", "removed"}, {"window", window}});
+}
+
 Json DataProcess::evicted_segments() const {
   Json segments = Json::array();
   for (RetiredSegment const& each : retired_) {
@@ -36,6 +49,7 @@ void DataProcess::take_left(Json const& segments) {
 
 /// No process of an earlier session maps the grant any more.
 void DataProcess::release_left() {
+  memory_.may_be_left = false;
   for (RetiredSegment& piece : retired_) piece.is_left = false;
   reclaim_revoked();
 }

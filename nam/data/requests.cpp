@@ -346,13 +346,14 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   if (ending == Ending::evicted) {
     piece.window = name;
     piece.used_by = users_of(served);
+    piece.is_left = memory_.may_be_left;
   }
+  auto const ended = windows_.extract(found);  // before its memory is given back, which must happen once
   if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));
-  report_evicted();
   totals_.regions -= window.regions.size();
   totals_.metadata -= metadata_bytes(window);
+  if (ending == Ending::evicted) report_evicted();
   report_usage_of(window);
-  windows_.erase(found);
 }
 
 }  // namespace mpixrma::nam

@@ -99,7 +99,7 @@ void DataProcess::open_memory(Message& message) {
                          field<bool>(message.head, "new_file"));
     passed.pop_back();
   }
-  bool const is_kept = passed.size() == 2;
+  bool const is_kept = memory_.may_be_left = passed.size() == 2;
   is_kept ? memory_.storage.emplace(memory_.kind, bytes, std::move(passed[1]))
           : memory_.storage.emplace(memory_.kind, bytes);
   // The control memory of an earlier version may be laid out in another way.

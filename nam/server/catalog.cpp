@@ -313,18 +313,26 @@ class CatalogCopy {
  public:
   explicit CatalogCopy(std::filesystem::path const& file) : path(file.string() + ".checked") {
     remove_catalog(path);
-    copy_catalog(file, path);
+    try {
+      copy_catalog(file, path);
+    } catch (Error const&) {  // a part of the copy may have filled the disk
+      remove();
+      throw;
+    }
   }
-  ~CatalogCopy() {
+  ~CatalogCopy() { remove(); }
+  CatalogCopy(CatalogCopy const&) = delete;
+  CatalogCopy& operator=(CatalogCopy const&) = delete;
+
+  std::filesystem::path const path;
+
+ private:
+  void remove() const noexcept {
     try {
       remove_catalog(path);
     } catch (Error const&) {  // the next copy replaces it
     }
   }
-  CatalogCopy(CatalogCopy const&) = delete;
-  CatalogCopy& operator=(CatalogCopy const&) = delete;
-
-  std::filesystem::path const path;
 };
 
 }  // namespace

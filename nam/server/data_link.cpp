@@ -126,9 +126,10 @@ void DataLink::spawn() {
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
+  for (auto const& [window, segment] : std::exchange(removed_, {})) evicted_.push_back(segment);
   // New memory has none.
-  if (memory_.empty()) evicted_.clear();
-  has_left_ = !evicted_.empty();
+  if (memory_.empty()) evicted_ = Json::array();
+  may_be_left_ = !memory_.empty();
   message["evicted"] = evicted_;
   message["renew_control"] = must_recreate_control_;
   if (file) message["new_file"] = file->is_new;
@@ -195,6 +196,8 @@ void DataLink::take(Message& message) {
     on_denied(message.head);
   } else if (op == "evicted") {
     evicted_ = segments_in(message.head, "segments");
+  } else if (op == "removed") {
+    removed_.erase(field<std::string>(message.head, "window"));
   } else if (op == "lost") {
     events_.on_window_lost(field<std::string>(message.head, "window"));
   }
@@ -226,6 +229,7 @@ void DataLink::on_ready(Message& message) {
   if (ending_) return on_ready_at_end();
   usage_ = usage_in(message.head);
   evicted_ = segments_in(message.head, "evicted");
+  may_be_left_ = may_be_left_ || adopting_;
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
@@ -299,7 +303,7 @@ void DataLink::on_close() {
 
 void DataLink::tick() {
   sessions_.drop_abandoned();
-  if (has_left_ && ready_) release_evicted();
+  if (may_be_left_ && !evicted_.empty() && ready_ && !ending_) release_evicted();
   bool const may_start = (!ending_ || must_store_) && failure_.empty();
   if (!restart_due_ || !may_start || !restart_.is_due(Retry::Clock::now())) return;
   restart_due_ = false;
@@ -352,8 +356,17 @@ void DataLink::pass_sessions() {
 
 bool DataLink::is_behind() const noexcept { return connection_ && connection_->output_bytes() > max_output; }
 
-void DataLink::remove_window(std::string const& id) {
-  if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
+/// A process that dies before it has handled the removal leaves the segment to the next one.
+void DataLink::remove_window(Window const& window) {
+  Json const segment{{"offset", window.offset},
+                     {"bytes", window.bytes},
+                     {"in_file", window.persistent},
+                     {"window", window.id}};
+  removed_.insert_or_assign(window.id, segment);
+  if (!connection_) return;
+  Json message = segment;
+  message["op"] = "remove";
+  connection_->post(message);
 }
 
 /// A process that is not ready has no sessions yet, and receives the list when it becomes ready.

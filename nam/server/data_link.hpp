@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nam/data/storage.hpp"
+#include "nam/data/window.hpp"
 #include "nam/process/connection.hpp"
 #include "nam/process/token_buckets.hpp"
 #include "nam/server/grant_file.hpp"
@@ -67,7 +69,9 @@ class DataLink {
   bool give_way(std::uint64_t connection, Error const& why) { return sessions_.give_way(connection, why); }
   /// Whether so much waits to be sent to the process that only necessary messages are to be added.
   bool is_behind() const noexcept;
-  void remove_window(std::string const& id);
+  /// The memory of the window, which the catalog does not have any more, stays reserved while processes map
+  /// it.
+  void remove_window(Window const& window);
   /// Changes the mode of a window; `in_force` is called in the event loop when no request is served with the
   /// old mode any more.
   void change_mode(std::string const& window, unsigned mode, std::function<void()> in_force);
@@ -119,7 +123,7 @@ class DataLink {
   void on_close();
   void give_up(Error const& error);
   void pass_sessions();
-  bool is_in_use();
+  bool is_in_use(std::span<FileDescriptor const> memory);
   bool has_process_that_stores() const noexcept;
   void end_process(WindowsAtEnd windows);
   void on_ready_at_end();
@@ -133,9 +137,11 @@ class DataLink {
   std::string fairness_group_;
   Events events_;
   std::unique_ptr<Connection> connection_;
-  std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process
-  Json evicted_ = Json::array();        ///< segments of evicted windows to which processes may still store
-  bool has_left_ = false;               ///< the process got such segments of an earlier process
+  std::vector<FileDescriptor> memory_;   ///< kept, so that it outlives the process
+  Json evicted_ = Json::array();         ///< segments of evicted windows to which processes may still store
+  std::map<std::string, Json> removed_;  ///< segments of windows whose removal the process has not confirmed
+  bool may_be_left_ =
+      false;  ///< clients of an earlier process, which this one does not know, may map the memory
   pid_t pid_ = 0;
   bool adopting_ = false;
   bool awaits_catalog_ = false;  ///< the adopted process has not read the modes of its windows again yet

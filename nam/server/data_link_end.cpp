@@ -27,24 +27,25 @@ std::uint64_t DataLink::occupied_bytes() const {
 /// Usually the process has released the memory already. Memory that clients touch later is charged to their
 /// own control groups.
 bool DataLink::release_memory() {
-  if (occupied_bytes() == 0) return !is_in_use();
+  if (occupied_bytes() == 0) return !is_in_use(memory_);
   auto const bytes = field<std::uint64_t>(setup_, "bytes");
   if (next_release_offset_ >= bytes) next_release_offset_ = 0;
   std::uint64_t const part = std::min(largest_release, bytes - next_release_offset_);
   engine::release_pages(memory_[1], next_release_offset_, part);
   next_release_offset_ += part;
-  return occupied_bytes() == 0 && !is_in_use();
+  return occupied_bytes() == 0 && !is_in_use(memory_);
 }
 
-/// Called once a second. Includes use by a process to which a client has passed the memory or its control
-/// block: that process can touch pages at any time.
-bool DataLink::is_in_use() {
+/// Whether other processes have the memory, or its control block, open. Called once a second; also true if
+/// that is not known yet. Includes use by a process to which a client has passed them: that process can touch
+/// pages at any time.
+bool DataLink::is_in_use(std::span<FileDescriptor const> memory) {
   if (memory_.size() < 2) return false;
   auto const now = std::chrono::steady_clock::now();
   if (now < next_scan_) return true;
   bool is_open = true;
   try {
-    is_open = std::count_if(memory_.begin(), memory_.end(), [this](FileDescriptor const& each) {
+    is_open = std::count_if(memory.begin(), memory.end(), [this](FileDescriptor const& each) {
                 return main_process_.is_open_elsewhere(each);
               }) != 0;
   } catch (Error const&) {  // the main process has gone

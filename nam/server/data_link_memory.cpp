@@ -68,8 +68,8 @@ void DataLink::release_evicted() {
   struct stat status {};
   // Memory to which other users are admitted: the check would withdraw that.
   if (::fstat(memory_[1].get(), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return;
-  if (main_process_.is_open_elsewhere(memory_[1])) return;
-  has_left_ = false;
+  if (is_in_use({&memory_[1], 1})) return;
+  may_be_left_ = false;
   connection_->post({{"op", "unmapped"}});
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -22,9 +23,17 @@ namespace {
 
 constexpr std::size_t min_lingering = 256;
 
+constexpr std::size_t socket_name_length = 16;
+
 /// At this socket the next control process finds the data process.
 std::string socket_of(Options const& options, std::string const& grant) {
-  return (options.directory / "run" / grant.substr(0, 16)).string();
+  return (options.directory / "run" / grant.substr(0, socket_name_length)).string();
+}
+
+/// Whether a file may be such a socket, and not one that an administrator has put there.
+bool is_socket_name(std::string const& name) {
+  return name.size() == socket_name_length &&
+         std::ranges::all_of(name, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
 /// The message that the data process gets.
@@ -170,7 +179,8 @@ void end_leftovers(ServerState& server) {
   std::filesystem::directory_iterator each(server.options.directory / "run", error);
   for (; !error && each != std::filesystem::directory_iterator(); each.increment(error)) {
     // The identifier of a grant that nobody else knows is needed only for the log.
-    if (!known.contains(each->path().string())) leftovers.push_back(each->path().filename().string());
+    std::string const name = each->path().filename().string();
+    if (is_socket_name(name) && !known.contains(each->path().string())) leftovers.push_back(name);
   }
   for (std::string const& id : leftovers) {
     Grant grant;

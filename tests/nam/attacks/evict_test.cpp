@@ -246,32 +246,79 @@ TEST(EvictedMemory, StaysReservedIfTheControlProcessDies) {
   EXPECT_TRUE(eventually([&] { return shown("used") == 0; }));
 }
 
-/// The next data process does not know who maps the grant.
-TEST(EvictedMemory, StaysReservedIfTheDataProcessDies) {
-  TestServer server;
-  server.start();
-  Locator const grant = server.grant(1u << 20);
-  WindowInfo const window = make_persistent(grant, 100000, 1);
-  std::uint64_t const offset = window.regions[0].offset;
-  auto const used = [&] { return server.show(grant).at("used").get<std::uint64_t>(); };
-  pid_t const process = server.data_process(grant);
-  {
-    Mapper mapper(::geteuid(), window.port);
-    server.ask({{"op", "evict"}, {"port", window.port}});
-    EXPECT_TRUE(eventually([&] { return server.show(grant).at("windows") == 0; }));
-    ::kill(process, SIGKILL);
-    EXPECT_TRUE(eventually([&] { return server.data_process(grant) != process; }));
-    Session session = Session::open(grant);
-    // As many as there is room for.
-    refusal([&] {
-      for (;;) {
-        WindowInfo const next = session.allocate({90000}, {1});
-        EXPECT_TRUE(next.regions[0].offset + 90000 <= offset || next.regions[0].offset >= offset + 200000);
-      }
-    });
-    EXPECT_GE(used(), 200000u);
+/// Another process maps the grant when the data process dies. The next data process does not know it.
+class EvictedMemoryAtDeath : public ::testing::Test {
+ protected:
+  EvictedMemoryAtDeath() {
+    server_.start();
+    grant_ = server_.grant(1u << 20);
+    window_ = make_persistent(grant_, 100000, 1);
+    mapper_.emplace(::geteuid(), window_.port);
   }
-  EXPECT_TRUE(eventually([&] { return used() == 0; }));
+  void evict() { server_.ask({{"op", "evict"}, {"port", window_.port}}); }
+  std::uint64_t shown(char const* value) { return server_.show(grant_).at(value).get<std::uint64_t>(); }
+  void kill_data_process() {
+    pid_t const process = server_.data_process(grant_);
+    ::kill(process, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return server_.data_process(grant_) != process; }));
+    Session const waits_until_it_is_ready = Session::open(grant_);
+  }
+  void kill_control_process() {
+    pid_t const control = server_.control_process();
+    ::kill(control, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return server_.answers() && server_.control_process() != control; }));
+  }
+  /// Also that the memory is given back when no process maps it any more.
+  void expect_reserved() {
+    std::uint64_t const offset = window_.regions[0].offset;
+    {
+      Session session = Session::open(grant_);
+      // As many as there is room for.
+      refusal([&] {
+        for (;;) {
+          WindowInfo const next = session.allocate({90000}, {1});
+          EXPECT_TRUE(next.regions[0].offset + 90000 <= offset || next.regions[0].offset >= offset + 200000);
+        }
+      });
+      EXPECT_GE(shown("used"), 200000u);
+    }
+    mapper_.reset();
+    EXPECT_TRUE(eventually([&] { return shown("used") == 0; }));
+  }
+
+  TestServer server_;
+  Locator grant_;
+  WindowInfo window_;
+  std::optional<Mapper> mapper_;
+};
+
+TEST_F(EvictedMemoryAtDeath, StaysReservedIfEvictedBefore) {
+  evict();
+  EXPECT_TRUE(eventually([&] { return shown("windows") == 0; }));
+  kill_data_process();
+  expect_reserved();
+}
+
+TEST_F(EvictedMemoryAtDeath, StaysReservedIfTheDataProcessDiesBeforeItKnows) {
+  stop_process(server_.data_process(grant_));
+  evict();
+  kill_data_process();
+  expect_reserved();
+}
+
+TEST_F(EvictedMemoryAtDeath, StaysReservedIfEvictedAfterwards) {
+  kill_data_process();
+  evict();
+  EXPECT_TRUE(eventually([&] { return shown("windows") == 0; }));
+  expect_reserved();
+}
+
+TEST_F(EvictedMemoryAtDeath, IsGivenBackUnderAnotherControlProcess) {
+  evict();
+  EXPECT_TRUE(eventually([&] { return shown("windows") == 0; }));
+  kill_data_process();
+  kill_control_process();
+  expect_reserved();
 }
 
 }  // namespace
