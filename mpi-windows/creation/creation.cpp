@@ -28,9 +28,11 @@ int check_kinds(Window const& window) {
 /// Returns MPI_SUCCESS at all processes if `error` is MPI_SUCCESS at all and every process maps the control
 /// memory of rank 0; otherwise the same error class at all processes.
 int agree_on_sharing(Window& window, MPI_Comm comm, int error) {
-  Target* const first = find_target(window, 0);
-  bool const maps_control = first != nullptr && first->control != nullptr;
-  if (error == MPI_SUCCESS && !maps_control) error = MPI_ERR_RMA_SHARED;
+  auto const map_control = [&window] {
+    Target* const first = find_target(window, 0);
+    return first != nullptr && first->control != nullptr ? MPI_SUCCESS : MPI_ERR_RMA_SHARED;
+  };
+  if (error == MPI_SUCCESS) error = result_or_class(map_control);
   int worst = error;
   PMPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, comm);
   if (worst == MPI_ERR_NO_MEM && newest_refusal().text.empty())
@@ -49,8 +51,8 @@ int open_window(Window& window, MPI_Comm comm, mpix_window_memory& memory) {
   mine.owner = window.processes.rank;
   mine.size = window.is_dynamic() ? 0 : static_cast<std::uint64_t>(memory.size);
   mine.disp_unit = memory.disp_unit;
-  int made = make_control(window, mine);
-  if (made == MPI_SUCCESS) made = make_memory(window, comm, memory, mine);
+  int made = result_or_class([&] { return make_control(window, mine); });
+  if (made == MPI_SUCCESS) made = result_or_class([&] { return make_memory(window, comm, memory, mine); });
   if (made == MPI_SUCCESS && mine.kind == MemoryKind::unknown)
     made = refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind must be deep_nam or deep_nam_persistent");
   mine.error_class = static_cast<std::int16_t>(made);
@@ -59,9 +61,11 @@ int open_window(Window& window, MPI_Comm comm, mpix_window_memory& memory) {
     worst = refuse(worst, "deep_mem_kind must be deep_nam or deep_nam_persistent at all processes");
   if (worst == MPI_SUCCESS) worst = check_kinds(window);
   if (worst == MPI_SUCCESS && mine.kind != MemoryKind::host) worst = allocate_at_server(window, comm);
-  if (worst == MPI_SUCCESS && window.memory.flavor == MPI_WIN_FLAVOR_SHARED)
-    worst = agree_on_sharing(
-        window, comm, shares_one_allocation(window) ? allocate_for_all(window, comm, memory) : MPI_SUCCESS);
+  if (worst == MPI_SUCCESS && window.memory.flavor == MPI_WIN_FLAVOR_SHARED) {
+    auto const share = [&] { return allocate_for_all(window, comm, memory); };
+    worst =
+        agree_on_sharing(window, comm, shares_one_allocation(window) ? result_or_class(share) : MPI_SUCCESS);
+  }
   if (worst == MPI_SUCCESS) share_rank_table(window);
   return worst;
 }

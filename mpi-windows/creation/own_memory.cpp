@@ -109,13 +109,13 @@ int allocate_for_all(Window& window, MPI_Comm comm, mpix_window_memory& memory) 
     if (__builtin_add_overflow(total, entry.size, &total))
       return refuse(MPI_ERR_NO_MEM, "the ranks of the window request more memory than there are addresses");
   }
-  void* base = nullptr;
-  if (window.processes.rank == 0) {
-    int made = allocate(window, std::max<std::size_t>(total, 1), &base);
-    window.memory.allocated = base;
-    if (made == MPI_SUCCESS) made = expose(window, base, std::max<std::size_t>(total, 1), whole);
-    whole.error_class = static_cast<std::int16_t>(made);
-  }
+  auto const make_whole = [&] {
+    std::size_t const bytes = std::max<std::size_t>(total, 1);
+    if (int const error = allocate(window, bytes, &window.memory.allocated); error != MPI_SUCCESS)
+      return error;
+    return expose(window, window.memory.allocated, bytes, whole);
+  };
+  if (window.processes.rank == 0) whole.error_class = static_cast<std::int16_t>(result_or_class(make_whole));
   PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
   if (whole.error_class != MPI_SUCCESS) return whole.error_class;
   window.table.use_single_exposure(whole.exposure);

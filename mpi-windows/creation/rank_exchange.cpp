@@ -56,6 +56,8 @@ void publish_rank_table(Window& window) {
 }  // namespace
 
 int gather(Window& window, MPI_Comm comm, RankEntry& mine) {
+  auto const reserve = [&] { return window.table.reserve(window.processes.size), MPI_SUCCESS; };
+  if (int const error = result_or_class(reserve); error != MPI_SUCCESS) return gather_failure(comm, error);
   if (window.processes.size >= min_ranks_for_pattern) {
     Comparison found =
         compare(comm, window.processes.rank, mine, window.engine.exposures.unused_exposure_ids());

@@ -55,5 +55,15 @@ __attribute__((cold)) std::string describe(ReportedTarget const& subject);
 
 /// Returns the error class of the exception being handled, for the catch blocks of functions that C calls.
 int class_of_exception() noexcept;
+/// Returns the result of `call`, or the error class of an exception that it throws: for steps in front of a
+/// collective call, in which this process must take part.
+template <typename Call>
+int result_or_class(Call call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return class_of_exception();
+  }
+}
 
 }  // namespace mpixrma::windows

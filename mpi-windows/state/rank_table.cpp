@@ -126,6 +126,7 @@ RankEntry* RankTable::open(int ranks) {
 void RankTable::use_pattern(int ranks, RankPattern const& pattern) noexcept {
   ranks_ = ranks;
   pattern_ = pattern;
+  own_ = std::vector<RankEntry>();  // frees what reserve() has allocated
 }
 
 void RankTable::use_single_exposure(engine::ExposureId exposure) noexcept {

@@ -89,6 +89,8 @@ class RankTable {
   RankTable(RankTable const&) = delete;
   RankTable& operator=(RankTable const&) = delete;
 
+  /// Allocates memory for the entries of `ranks` ranks, for open().
+  void reserve(int ranks) { own_.reserve(static_cast<std::size_t>(ranks)); }
   /// Allocates entries for `ranks` ranks, to be filled by an allgather.
   RankEntry* open(int ranks);
   /// Represents all ranks by a pattern, without entries.

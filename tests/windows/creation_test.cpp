@@ -27,7 +27,7 @@ TEST_P(Creation, FailsAtAllRanksIfOneHasNoMemory) {
   MPI_Comm_size(world, &size);
   long memory = 0;
   MPI_Win window = MPI_WIN_NULL;
-  for (Refused const what : refusable()) {
+  for (Refused const what : refusable(size)) {
     // The first window opens the engine.
     ASSERT_EQ(create(GetParam(), &memory, &window), MPI_SUCCESS);
     MPI_Win_free(&window);

@@ -347,7 +347,7 @@ TEST_F(NamCalls, ConnectionFailsAtAllRanksIfOneHasNoMemoryForTheGroup) {
 TEST_F(NamCalls, ConnectionFailsAtAllRanksIfOneHasNoMemoryForTheWindow) {
   std::string const port = leave_window_of_rank_0();
   MPI_Win window = MPI_WIN_NULL;
-  for (Refused const what : refusable()) {
+  for (Refused const what : refusable(size_)) {
     for (int const lacking : {0, size_ - 1}) {
       RefusedScope const scope(rank_ == lacking ? what : Refused::nothing);
       int const code = MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window);

@@ -14,12 +14,21 @@
 
 namespace mpixrma::test {
 
-/// The allocations of the component that are refused: its module, or the state of the window.
-enum class Refused { nothing, module, window };
+/// The allocations of the component that are refused: its module, the state of the window, or its table of
+/// ranks.
+enum class Refused { nothing, module, window, table };
 
-/// The allocations that can be refused here. A sanitizer needs its own calloc.
-inline std::vector<Refused> refusable() {
-  return sanitized ? std::vector{Refused::window} : std::vector{Refused::module, Refused::window};
+inline thread_local std::size_t table_bytes = 0;  ///< size of the table
+
+/// The allocations that can be refused here. A sanitizer needs its own calloc. The table of a few ranks is as
+/// large as other objects.
+inline std::vector<Refused> refusable(int ranks) {
+  std::vector<Refused> all = {Refused::window};
+  if (!sanitized) all.push_back(Refused::module);
+  if (ranks >= 16) all.push_back(Refused::table);
+  constexpr std::size_t entry_bytes = 64;
+  table_bytes = static_cast<std::size_t>(ranks) * entry_bytes;
+  return all;
 }
 
 inline thread_local Refused refused = Refused::nothing;
@@ -64,7 +73,8 @@ __attribute__((visibility("default"))) void* operator new(std::size_t bytes) {
   using namespace mpixrma::test;
   constexpr std::size_t least_of_window = 512;
   static auto* const system = reinterpret_cast<void* (*)(std::size_t)>(::dlsym(RTLD_NEXT, "_Znwm"));
-  if (refused == Refused::window && bytes >= least_of_window) {
+  if ((refused == Refused::window && bytes >= least_of_window) ||
+      (refused == Refused::table && bytes == table_bytes)) {
     ++refusals;
     throw std::bad_alloc();
   }
