@@ -59,7 +59,8 @@ static bool is_wanted(const struct agreement *agreed, int flavor)
 }
 
 /* Opens the engine if this process's parameters give the window to the component. The reduction also shows
- * that every process has published its address. */
+ * that every process has published its address. Processes whose engines have been started a different number
+ * of times do not find each other's addresses. */
 static int agree(struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
                  struct agreement *agreed)
 {
@@ -69,12 +70,13 @@ static int agree(struct ompi_communicator_t *comm, struct opal_info_t *info, int
     if (1 == ompi_comm_size(comm)) {
         return OMPI_SUCCESS;
     }
-    int least[] = {agreed->open,     choice->windows,   choice->maps_memory,
-                   choice->priority, choice->info_asks, choice->at_server};
-    if (MPI_SUCCESS != PMPI_Allreduce(MPI_IN_PLACE, least, 6, MPI_INT, MPI_MIN, comm)) {
+    const int cycle = ompi_osc_mpix_engine_cycle();
+    int least[] = {agreed->open,      choice->windows,   choice->maps_memory, choice->priority,
+                   choice->info_asks, choice->at_server, cycle,               -cycle};
+    if (MPI_SUCCESS != PMPI_Allreduce(MPI_IN_PLACE, least, 8, MPI_INT, MPI_MIN, comm)) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    agreed->open = least[0];
+    agreed->open = least[0] && least[6] == -least[7];
     *choice = (struct ompi_osc_mpix_choice){
         .windows = least[1],
         .maps_memory = least[2],

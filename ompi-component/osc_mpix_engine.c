@@ -10,8 +10,8 @@
 
 static struct mpix_engine_config config;
 static struct mpix_bootstrap bootstrap;
-/* How often MPI has been initialised. */
-static unsigned cycle;
+/* How often the engine has been started. */
+static int cycle;
 
 /* Nonzero while the engine waits. It may hold locks then, so queued operations on windows are not issued. */
 static _Thread_local int engine_waits = 0;
@@ -94,7 +94,7 @@ static int progress_callback(void)
 static int start_engine(void)
 {
     mpix_engine_t *engine;
-    ompi_osc_mpix_modex_start(&bootstrap, cycle);
+    ompi_osc_mpix_modex_start(&bootstrap, ++cycle);
     ompi_osc_mpix_requests_start();
     const int status = mpix_engine_create(&config, &bootstrap, &engine);
     if (0 != status) {
@@ -123,7 +123,6 @@ static atomic_int state = engine_closed;
 
 void ompi_osc_mpix_engine_configure(bool thread_multiple)
 {
-    ++cycle;
     mpix_engine_config_init(&config);
     config.progress = progress_everything;
     config.yields_when_idle = yields_when_idle;
@@ -136,6 +135,11 @@ void ompi_osc_mpix_engine_configure(bool thread_multiple)
 bool ompi_osc_mpix_engine_runs(void)
 {
     return engine_open == atomic_load_explicit(&state, memory_order_acquire);
+}
+
+int ompi_osc_mpix_engine_cycle(void)
+{
+    return cycle;
 }
 
 int ompi_osc_mpix_engine_open(void)

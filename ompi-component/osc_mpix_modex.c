@@ -19,7 +19,7 @@
 struct query {
     struct query *next;
     uint64_t process;
-    unsigned cycle; /* in which the query was made */
+    int cycle; /* in which the query was made */
     osc_mpix_pmix_name_t name; /* PMIx reads name and key until it answers */
     char *key;
     bool is_answered;
@@ -32,9 +32,9 @@ static pthread_cond_t answer_arrived;                    /* waits by CLOCK_MONOT
 static pthread_once_t is_initialised = PTHREAD_ONCE_INIT;
 static struct query *queries = NULL;
 
-/* How often MPI has been initialised in this process: several sessions, one after the other, are several cycles.
- * It is a part of the key, because PMIx keeps a value that it has looked up. */
-static unsigned cycle;
+/* How often the engine has been started in this process, in sessions one after the other. It is a part of the
+ * key, because PMIx keeps a value that it has looked up. */
+static int cycle;
 
 /* The most recently returned address. The engine copies it. */
 static uint8_t *given = NULL;
@@ -86,7 +86,7 @@ static char *key_of_address(void)
 {
     char *component = mca_base_component_to_string(&mca_osc_mpix_component.osc_version);
     char *key = NULL;
-    if (NULL != component && 0 > asprintf(&key, "%s.%u", component, cycle)) {
+    if (NULL != component && 0 > asprintf(&key, "%s.%d", component, cycle)) {
         key = NULL;
     }
     free(component);
@@ -210,7 +210,7 @@ static void initialise(void)
     pthread_condattr_destroy(&by_monotonic_clock);
 }
 
-void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, unsigned number)
+void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, int number)
 {
     cycle = number;
     pthread_once(&is_initialised, initialise);
