@@ -155,6 +155,9 @@ int rank_in_scope(char const* call, int scope, int process) {
   check_process(call, process);
   if (scope == SCOPE_ALL) return process;
   Domains const& domains = world.domains;
+  // ARMCI-MPI ignores the root of a broadcast in a domain of one process.
+  bool const is_alone = domains.size(domains.domain_of(world.rank)) == 1;
+  if (scope == SCOPE_NODE && is_alone) return 0;
   int const domain = domains.domain_of(process);
   if (scope == SCOPE_MASTERS) {
     if (domains.process(domain, 0) != process)

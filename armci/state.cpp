@@ -17,7 +17,7 @@ void fail_not_running(char const* call) {
 }
 
 void end_program(int code) noexcept {
-  int const nonzero = code != 0 ? code : 1;
+  int const nonzero = (code & 0xff) != 0 ? code : 1;  // the system passes on the lowest 8 bits
   int running = 0;
   int finalized = 0;
   MPI_Initialized(&running);

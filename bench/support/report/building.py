@@ -18,7 +18,10 @@ def bring_up_to_date(build_dir, programs, tell):
             return
         build_dir.mkdir(parents=True)
         run(["cmake", "--preset", "release", "-S", str(ROOT)], build_dir, tell)
-    known = subprocess.run(["cmake", "--build", str(build_dir), "--target", "help"], capture_output=True, text=True).stdout
+    listing = subprocess.run(["cmake", "--build", str(build_dir), "--target", "help"], capture_output=True, text=True)
+    if listing.returncode != 0:  # the build system could not be generated for the present source
+        raise SystemExit(f"bench/report: {build_dir} cannot be configured:\n{listing.stdout}{listing.stderr}")
+    known = listing.stdout
     targets = sorted(name for name in {COMPONENT, *programs} if re.search(rf"^(?:\.\.\. )?{re.escape(name)}\b", known, re.MULTILINE))
     if targets:
         run(["cmake", "--build", str(build_dir), "--target", *targets], build_dir, tell)

@@ -159,6 +159,8 @@ TEST(Messages, ReductionsOfASingleProcess) {
   EXPECT_EQ(real, 2.5);
   armci_msg_bcast_scope(SCOPE_NODE, &real, sizeof real, me());
   armci_msg_group_bcast_scope(SCOPE_NODE, &real, sizeof real, me(), &all);
+  armci_msg_bcast_scope(SCOPE_NODE, &real, sizeof real, 0);  // ARMCI-MPI ignores the root
+  armci_msg_group_bcast_scope(SCOPE_NODE, &real, sizeof real, 0, &all);
   char max[] = "max";
   armci_msg_sel_scope(SCOPE_NODE, &real, sizeof real, max, ARMCI_DOUBLE, 1);
   EXPECT_EQ(real, 2.5);
