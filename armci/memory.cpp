@@ -162,7 +162,8 @@ int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
   });
 }
 int ARMCIX_Mode_get(void* ptr) {
-  return modes.get(world.rank, reinterpret_cast<mpixrma::RemoteAddress>(ptr));
+  auto const address = reinterpret_cast<mpixrma::RemoteAddress>(ptr);
+  return modes.get(world.rank, address, address + 1);
 }
 
 ARMCI_ALIAS(Malloc);

@@ -71,12 +71,12 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   check_late_failure(call, late);
 }
 
-int AccessModes::get(int process, mpixrma::RemoteAddress address) const {
+int AccessModes::get(int process, mpixrma::RemoteAddress begin, mpixrma::RemoteAddress end) const {
   std::shared_lock const held(lock_);
-  auto const after = ranges_.upper_bound({process, address});
+  auto const after = ranges_.upper_bound({process, begin});
   if (after == ranges_.begin()) return ARMCIX_MODE_ALL;
   auto const& [start, range] = *std::prev(after);
-  return start.first == process && address < range.end ? range.mode : ARMCIX_MODE_ALL;
+  return start.first == process && end <= range.end ? range.mode : ARMCIX_MODE_ALL;
 }
 
 void AccessModes::forget(void* base, MPI_Comm comm) {

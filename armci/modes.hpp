@@ -20,8 +20,9 @@ class AccessModes {
   /// `allocated` tells whether an allocation begins there. Every process throws a Failure if the arguments
   /// of one are wrong. A process whose earlier operation has failed throws as well, after the mode is set.
   void set(int mode, void* base, bool allocated, MPI_Comm comm);
-  /// Returns the mode of the memory at `address` of `process`.
-  int get(int process, mpixrma::RemoteAddress address) const;
+  /// Returns the mode of the memory at [begin, end) of `process`; ARMCIX_MODE_ALL unless one allocation has
+  /// all of it.
+  int get(int process, mpixrma::RemoteAddress begin, mpixrma::RemoteAddress end) const;
   /// Removes an allocation that is being freed; collective over its communicator.
   void forget(void* base, MPI_Comm comm);
 

@@ -18,16 +18,17 @@ bool is_one(void const* scale) {
   return value == T(1);
 }
 
-bool is_conflict_free(int process, void const* remote) {
-  if (modes.all_default()) return false;
-  auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
-  return (modes.get(process, address) & ARMCIX_MODE_CONFLICT_FREE) != 0;
-}
-
 }  // namespace
 
+bool is_exclusive(int process, void const* remote, mpixrma::engine::Extent spanned) {
+  auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
+  int const mode = modes.get(process, address + static_cast<std::uint64_t>(spanned.begin),
+                             address + static_cast<std::uint64_t>(spanned.end));
+  return (mode & ARMCIX_MODE_CONFLICT_FREE) != 0;
+}
+
 mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote,
-                                        Scaled const& scaled) {
+                                        Scaled const& scaled, bool exclusive) {
   using mpixrma::engine::ElementType;
   struct Entry {
     ElementType type;
@@ -46,7 +47,7 @@ mpixrma::engine::Reduction reduction_of(char const* call, int process, void cons
     fail_at(call, process, remote, "unknown accumulate type %d", scaled.datatype);
   if (scaled.scale == nullptr) fail_at(call, process, remote, "scale is null");
   Entry const& entry = table[scaled.datatype];
-  return {entry.type, mpixrma::engine::ReduceOp::sum, !is_conflict_free(process, remote),
+  return {entry.type, mpixrma::engine::ReduceOp::sum, !exclusive,
           entry.is_one(scaled.scale) ? nullptr : scaled.scale};
 }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "armci/handles.hpp"
+#include "armci/modes.hpp"
 #include "armci/state.hpp"
 #include "engine/sync/access_order.hpp"
 #include "mpix/runtime/process_engine.hpp"
@@ -33,11 +34,20 @@ struct Scaled {
   void const* scale = nullptr;
 };
 
-/// Returns the reduction of an ARMCI_ACC_ type on memory of `process`. It is atomic unless the program
-/// promised exclusive access to that memory (an access mode). A scale of one is omitted. Throws a Failure for
-/// an unknown type or a null scale.
+/// Whether the program promised exclusive access (an access mode) to all memory at `process` that the layout
+/// spans from `remote` on.
+bool is_exclusive(int process, void const* remote, mpixrma::engine::Extent spanned);
+inline bool is_exclusive(int process, void const* remote, Layout const& layout) {
+  return !modes.all_default() && is_exclusive(process, remote, layout.extent());
+}
+inline bool is_exclusive(int process, void const* remote, std::size_t bytes) {
+  return !modes.all_default() && is_exclusive(process, remote, {0, static_cast<std::ptrdiff_t>(bytes)});
+}
+
+/// Returns the reduction of an ARMCI_ACC_ type on memory of `process`. It is atomic unless the access is
+/// exclusive. A scale of one is omitted. Throws a Failure for an unknown type or a null scale.
 mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote,
-                                        Scaled const& scaled);
+                                        Scaled const& scaled, bool exclusive);
 
 inline void run(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation, Blocking) {
   check_operation(call, target, operation, mpixrma::issue_and_wait(target, operation));
@@ -56,7 +66,8 @@ int put_flag(char const* call, int* flag, int value, int process);
 inline void describe_accumulate(char const* call, int process, void const* remote, Scaled const& scaled,
                                 mpixrma::engine::RmaOp& operation) {
   operation.kind = mpixrma::engine::OpKind::update;
-  mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
+  mpixrma::engine::Reduction const reduction =
+      reduction_of(call, process, remote, scaled, is_exclusive(process, remote, operation.target_layout));
   operation.reduce_op = reduction.operation;
   operation.type = reduction.type;
   operation.scale = reduction.scale;
@@ -117,7 +128,8 @@ template <Direction direction, typename Attempt>
 inline bool accumulate_directly(char const* call, void const* local, void const* remote, std::size_t bytes,
                                 int process, Scaled const& scaled) {
   mpixrma::Target& target = target_of(call, process);
-  mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
+  mpixrma::engine::Reduction const reduction =
+      reduction_of(call, process, remote, scaled, is_exclusive(process, remote, bytes));
   // The element size is a power of two, so no division is needed.
   if ((bytes & (mpixrma::engine::element_size(reduction.type) - 1)) != 0) return false;
   auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);

@@ -114,7 +114,10 @@ int move_segments(char const* call, void* const* local, void* const* remote, arm
   mpixrma::Target& target = target_of(call, process);
   std::size_t done = 0;
   if constexpr (direction == Direction::accumulate) {
-    mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote[0], scaled);
+    bool const exclusive = !modes.all_default() && std::all_of(remote, remote + count, [=](void const* each) {
+      return is_exclusive(process, each, bytes);
+    });
+    mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote[0], scaled, exclusive);
     bool const whole = bytes % mpixrma::engine::element_size(reduction.type) == 0;
     if (whole && mpixrma::try_direct_accumulate_list(target, reduction, {local, remote, count, bytes}))
       done = count;
@@ -166,7 +169,9 @@ void transfer_lists(char const* call, Lists const& lists, std::size_t batch, int
 template <Direction direction, typename Mode>
 void transfer_lists(char const* call, Lists const& lists, int process, Scaled const& scaled, Mode mode) {
   auto const& destination = direction == Direction::get ? lists.local : lists.remote;
-  bool const looks = settings.iov_method == IovMethod::automatic || settings.iov_checks;
+  // An accumulate whose segments overlap must add each of them, whatever the method.
+  bool const looks = settings.iov_method == IovMethod::automatic || settings.iov_checks ||
+                     direction == Direction::accumulate;
   bool const overlapping = looks && overlap(destination);
   if (overlapping && settings.iov_checks)
     fail_at(call, process, lists.remote_base, "segments of the destination overlap");

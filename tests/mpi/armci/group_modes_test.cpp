@@ -63,4 +63,30 @@ TEST(GroupModes, PermitAnyAccessIfTheyContainAll) {
   EXPECT_EQ(ARMCIX_Mode_get(remote.mine()), ARMCIX_MODE_ALL);
 }
 
+/// Lists of segments in an allocation with a mode and in one without: updates of the latter are atomic.
+TEST(AccessModes, HoldForTheSegmentsOfTheirAllocation) {
+  if (size() < 3) GTEST_SKIP() << "needs three processes";
+  constexpr long rounds = 30000;
+  Remote const exclusive(64 * size());
+  Remote const shared(64);
+  ARMCI_Group world;
+  ARMCI_Group_get_world(&world);
+  ASSERT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_CONFLICT_FREE, exclusive.mine(), &world), 0);
+  ARMCI_Barrier();
+  if (me() != 0) {
+    long one = 1;
+    long values[2] = {1, 1};
+    void* sources[2] = {&values[0], &values[1]};
+    void* places[2] = {exclusive.at(0, 64 * me()), shared.at(0)};
+    armci_giov_t list = {sources, places, sizeof(long), 2};
+    for (long i = 0; i < rounds; ++i) ASSERT_EQ(ARMCI_AccV(ARMCI_ACC_LNG, &one, &list, 1, 0), 0);
+    ARMCI_AllFence();
+  }
+  ARMCI_Barrier();
+  if (me() == 0) {
+    EXPECT_EQ(*reinterpret_cast<long*>(shared.mine()), rounds * (size() - 1));
+  }
+  ARMCI_Barrier();
+}
+
 }  // namespace

@@ -144,4 +144,26 @@ TEST(Vector, AcceptsFieldNamesOfTheSpecification) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(back[i], values[i] + scale * values[i]);
 }
 
+/// By every method, also in memory that is not mapped here.
+TEST(Vector, AccumulatesAddUpWhereSegmentsAreTheSame) {
+  constexpr int count = 2048;
+  std::vector<double> mine(count, 0.0);
+  auto address = reinterpret_cast<MPI_Aint>(mine.data());
+  std::vector<MPI_Aint> addresses(static_cast<std::size_t>(size()));
+  MPI_Allgather(&address, 1, MPI_AINT, addresses.data(), 1, MPI_AINT, MPI_COMM_WORLD);
+  int const next = (me() + 1) % size();
+  std::vector<double> const ones(count, 1.0);
+  std::vector<double> const twos(count, 2.0);
+  void* const there = reinterpret_cast<void*>(addresses[static_cast<std::size_t>(next)]);
+  void* sources[] = {const_cast<double*>(ones.data()), const_cast<double*>(twos.data())};
+  void* places[] = {there, there};
+  armci_giov_t list = {sources, places, count * sizeof(double), 2};
+  double one = 1.0;
+  ASSERT_EQ(ARMCI_AccV(ARMCI_ACC_DBL, &one, &list, 1, next), 0);
+  ARMCI_AllFence();
+  ARMCI_Barrier();
+  EXPECT_EQ(std::count(mine.begin(), mine.end(), 3.0), count);
+  ARMCI_Barrier();
+}
+
 }  // namespace
