@@ -40,7 +40,7 @@ def run(side, hosts, ranks, options):
     basis = "cc-pvdz" if options.quick or hosts == 2 else "aug-cc-pvdz"
     arguments = ["--short", "--one", side, "--basis", basis, "--ranks", str(ranks // hosts)]
     arguments += ["--two-hosts"] if hosts == 2 else []
-    arguments += ["--build-dir", options.build_dir] if side == "mpix" and getattr(options, "build_dir", None) else []
+    arguments += ["--build-dir", options.build_dir] if side in OURS and getattr(options, "build_dir", None) else []
     return Run(name(side, hosts, ranks), "nwchem", tuple(arguments), hosts=hosts, ranks=0, rounds=ROUNDS[hosts], parse="nwchem",
                in_checkout=True)
 
