@@ -77,6 +77,8 @@ LockedTempDirectory make_locked_temp_directory(std::string const& prefix) {
     if (::mkdtemp(name.data()) == nullptr)
       throw Error(ErrorCode::unavailable, "cannot create " + name + ": " + std::strerror(errno));
     LockedTempDirectory made{name, open_directory(name)};
+    // Another process may have removed it as one that a killed process has left.
+    if (!made.held && errno == ENOENT) continue;
     if (!made.held) {
       std::string const reason = std::strerror(errno);
       (void)::rmdir(name.c_str());

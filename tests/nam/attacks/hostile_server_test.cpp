@@ -238,7 +238,11 @@ TEST(HostileServer, SocketOfAnotherUserIsRefused) {
     (void)!::read(life[0], &ended, 1);
     ::_exit(0);
   }
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(path); }));
+  // The path exists shortly before somebody listens there.
+  ASSERT_TRUE(eventually([&] {
+    return std::filesystem::exists(path) &&
+           refusal([&] { Client(Address{path, "", 0}); }) != ErrorCode::unavailable;
+  }));
   EXPECT_EQ(refusal([&] { Client(Address{path, "", 0}); }), ErrorCode::denied);
   EXPECT_TRUE(as_user(64002, [&] {
     return refusal([&] { Client(Address{path, "", 0}); }) == ErrorCode::denied;
