@@ -240,8 +240,9 @@ TEST(HostileServer, SocketOfAnotherUserIsRefused) {
   }
   // The path exists shortly before somebody listens there.
   ASSERT_TRUE(eventually([&] {
-    return std::filesystem::exists(path) &&
-           refusal([&] { Client(Address{path, "", 0}); }) != ErrorCode::unavailable;
+    return std::filesystem::exists(path) && refusal([&] {
+                                              Client(Address{path, "", 0});
+                                            }) != ErrorCode::unavailable;
   }));
   EXPECT_EQ(refusal([&] { Client(Address{path, "", 0}); }), ErrorCode::denied);
   EXPECT_TRUE(as_user(64002, [&] {
