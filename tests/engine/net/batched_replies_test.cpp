@@ -45,12 +45,9 @@ TEST_P(BatchedReplies, GetsOfDifferentSizesReturnTheirData) {
         EXPECT_EQ(got[i].back(), static_cast<std::int64_t>(i + sizes[i] / 8 - 1));
         EXPECT_TRUE(std::is_sorted(got[i].begin(), got[i].end()));
       }
-      rank.signal(phase_slot, issued);
-      blocked.engine().order.complete(blocked.target(), UINT64_MAX);
-      rank.signal(phase_slot, seen);
+      blocked.complete();
     } else {
-      blocked.hold([] {}, issued);
-      EXPECT_TRUE(rank.wait_for_value(0, phase_slot, seen));
+      blocked.hold_until_complete();
     }
     rank.barrier();
   });

@@ -72,6 +72,18 @@ class BlockedTarget {
         issued);
   }
 
+  /// At rank 1: holds the stripe until rank 0 calls complete().
+  void hold_until_complete() const {
+    hold([] {}, issued);
+    EXPECT_TRUE(rank_.wait_for_value(0, phase_slot, seen));
+  }
+  /// At rank 0: lets rank 1 release the stripe, and waits for all operations.
+  void complete() const {
+    rank_.signal(phase_slot, issued);
+    engine().order.complete(target(), UINT64_MAX);
+    rank_.signal(phase_slot, seen);
+  }
+
   /// At rank 0: issues an operation that stays in flight until rank 1 releases the stripe.
   void block() const {
     EXPECT_TRUE(rank_.wait_for_value(1, phase_slot, held));
