@@ -3,7 +3,7 @@ import unittest
 import unittest.mock
 
 from report.sections import nwchem
-from report import launch, model, parse, runner, store
+from report import launch, model, parse, runner, store, versus
 from report_test import HAS_PAGE, Directory
 
 
@@ -53,6 +53,7 @@ class NWChem(unittest.TestCase):
  Total CCSD+T(CCSD) energy:            -76.241263033271210
  Total CCSD(T) energy:                 -76.241174855573718
  Task  times  cpu:        0.9s     wall:        2.3s
+basis: cc-pvdz
 wall seconds: 2.875
 """
 
@@ -62,8 +63,15 @@ wall seconds: 2.875
         self.assertAlmostEqual(found["ccsd"], 0.34)
         self.assertAlmostEqual(found["triples"], 0.08)
 
+    def test_calculations_with_different_bases_are_not_compared(self):
+        found = [model.Results([{"run": "r", "status": 0, "round": 0, "began": 0.0,
+                                 "rows": parse.nwchem(self.OUTPUT.replace("cc-pvdz", basis))}])
+                 for basis in ("cc-pvdz", "aug-cc-pvdz")]
+        self.assertEqual(len(list(versus.rows(found[0], found[0]))), 3)
+        self.assertEqual(list(versus.rows(*found)), [])
+
     def test_output_without_energy_or_times_has_no_rows(self):
-        for missing in ("Total CCSD(T)", "wall seconds", "triples evaluation", "integral evaluation"):
+        for missing in ("Total CCSD(T)", "wall seconds", "basis", "triples evaluation", "integral evaluation"):
             lines = [line for line in self.OUTPUT.splitlines() if missing not in line]
             self.assertEqual(len(parse.nwchem("\n".join(lines))), 4 if "evaluation" in missing else 0, missing)
         self.assertEqual(parse.nwchem(""), [])

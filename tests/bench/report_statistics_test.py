@@ -3,7 +3,7 @@ import os
 import random
 import unittest
 
-from report import formulas, model, stats
+from report import formulas, model, stats, versus
 
 
 def samples(values, began=0.0):
@@ -58,6 +58,21 @@ class Statistics(unittest.TestCase):
         results = model.Results(records)
         self.assertEqual(stats.best_peer(results, line, ["a", "b", "c"]), "b")
         self.assertIsNone(stats.best_peer(results, line, ["c"]))
+
+    def test_a_peer_with_too_few_samples_is_no_best_peer(self):
+        line = model.Line("f", "put")
+        records = [{"run": run, "round": number, "began": 0, "status": 0, "rows": [[*line, value]]}
+                   for run, values in (("whole", [2.0] * 6), ("failed", [1.0])) for number, value in enumerate(values)]
+        self.assertEqual(stats.best_peer(model.Results(records), line, ["whole", "failed"]), "whole")
+
+    def test_amounts_are_less_and_not_faster(self):
+        def verdict(*name):
+            sides = [model.Results([{"run": "r", "round": number, "began": 0, "status": 0, "rows": [[*model.Line(*name), value]]}
+                                    for number in range(6)]) for value in (1.0, 2.0)]
+            return next(versus.rows(*sides))[6].text
+
+        self.assertEqual([verdict("osu", "put_bw"), verdict("peers", "used_bytes"), verdict("gups", "get page faults"),
+                          verdict("accesses", "fence")], ["faster", "less", "less", "less"])
 
 
 class Formulas(unittest.TestCase):

@@ -5,6 +5,7 @@ import pathlib
 import platform
 import re
 import shlex
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,7 +18,7 @@ import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 from report.sections import conformance
-from report import building, launch, machine, model, runner, sections, store, versus
+from report import building, launch, machine, model, page, runner, sections, store, versus
 
 REPORT = launch.ROOT / "bench" / "report"
 # Prints the lines of a file and records each start.
@@ -191,6 +192,22 @@ class Runs(Directory):
         self.assertEqual(kept.open({"commit": "a"}, lambda: self.fail("described again"))["seed"], 1)
         with self.assertRaisesRegex(SystemExit, "another commit"):
             kept.open({"commit": "b"}, lambda: {"seed": 2})
+
+    def test_results_of_another_build_are_refused(self):
+        self.add_program("bench_attributes", ["attributes,i,none,allocated,1,8,1.5"])
+        self.start("--only", "attributes", "--rounds", "1")
+        other = self.path / "other"
+        shutil.copytree(self.build, other)
+        self.build = other
+        with self.assertRaisesRegex(AssertionError, "results with another build_dir"):
+            self.start("--only", "attributes", "--rounds", "2")
+        self.assertNotIn(str(self.path), (self.report / "settings.json").read_text())
+
+    def test_a_run_with_results_of_other_rounds_is_said_to_have_them(self):
+        records = [{"run": run, "round": number, "began": 0, "status": status, "error": "broken", "rows": [["f", "put", "a", 1, 8, 1.0]]}
+                   for run, statuses in (("both", (0, 3)), ("never", (3,))) for number, status in enumerate(statuses)]
+        self.assertEqual(page.failure_rows({"s": model.Results(records)}),
+                         [("s: both", "exit status 3: broken (it has other results)"), ("s: never", "exit status 3: broken")])
 
     def test_launcher_of_a_batch_system_gets_hosts_and_ranks(self):
         run = model.Run("r", "p", ("x",), (("OMPI_MCA_osc", "sm"),), hosts=2, ranks=4)

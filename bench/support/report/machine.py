@@ -1,4 +1,5 @@
 """The machine, and the versions of what was measured."""
+import hashlib
 import json
 import os
 import pathlib
@@ -37,6 +38,17 @@ def commit():
     found = first_line(["git", "-C", str(ROOT), "rev-parse", "HEAD"])
     changed = first_line(["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no"])
     return f"{found}{'+' if changed else ''}" if found else "unknown"
+
+
+def digest(text):
+    """Stands for a path or a host name, which a published report does not tell."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def changes():
+    """A digest of what tracked files differ from the commit in; empty if nothing does."""
+    done = subprocess.run(["git", "-C", str(ROOT), "diff", "HEAD", "--binary"], capture_output=True, stdin=subprocess.DEVNULL)
+    return hashlib.sha256(done.stdout).hexdigest()[:12] if done.stdout else ""
 
 
 def packages():

@@ -56,7 +56,9 @@ def method(records, description):
 
 
 def failure_rows(results_by_section):
-    return [(f"{name}: {run}", text) for name, results in results_by_section.items() for run, text in results.failures.items()]
+    """A run that failed in one round may have results of others."""
+    return [(f"{name}: {run}", f"{text}{' (it has other results)' if run in results.runs else ''}")
+            for name, results in results_by_section.items() for run, text in results.failures.items()]
 
 
 def describe(description):
@@ -81,7 +83,7 @@ def build(sections, results_by_section, records, description):
     properties = describe(description)
     failures = failure_rows(results_by_section)
     if failures:
-        properties.insert(1, {"title": "Runs without a result", "rows": failures})
+        properties.insert(1, {"title": "Runs that failed, or were skipped", "rows": failures})
     return render({"title": "MPIX-RMA: evaluation",
                    "subtitle": f"{description['measured']}, commit {description['commit'][:12]}, "
                                f"{description['machine'].get('Processor', 'unknown processor')}",

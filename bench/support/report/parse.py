@@ -7,6 +7,7 @@ ENERGY = re.compile(r"^ *Total CCSD\(T\) energy: +(-?[0-9.]+)", re.MULTILINE)
 ITERATION = re.compile(r"^ +\d+ +-?\d+\.\d+ +[-+.\dDE]+ +[-+.\dDE]+ +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$", re.MULTILINE)
 TRIPLES = re.compile(r"^ *Time for (?:integral|triples) evaluation pass +\d+ +(\d+\.\d+)", re.MULTILINE)
 WALL = re.compile(r"^wall seconds: ([0-9.]+)$", re.MULTILINE)
+BASIS = re.compile(r"^basis: (\S+)$", re.MULTILINE)
 
 
 def lines(output):
@@ -35,15 +36,15 @@ def scale(output):
 
 
 def nwchem(output):
-    """The values that bench/nwchem --one prints: seconds, and the energy in hartree. Empty if the energy or a time is
-    missing."""
-    energy, wall = ENERGY.search(output), WALL.search(output)
+    """The values that bench/nwchem --one prints: seconds, and the energy in hartree; the basis stands in place of the
+    memory. Empty if the energy, a time or the basis is missing."""
+    energy, wall, basis = ENERGY.search(output), WALL.search(output), BASIS.search(output)
     iterations, triples = ITERATION.findall(output), TRIPLES.findall(output)
-    if not (energy and wall and iterations and triples):
+    if not (energy and wall and basis and iterations and triples):
         return []
     found = {"wall": float(wall.group(1)), "ccsd": sum(float(part) for parts in iterations for part in parts),
              "triples": sum(map(float, triples)), "energy": float(energy.group(1))}
-    return [["nwchem", part, "none", 1, 0, value] for part, value in found.items()]
+    return [["nwchem", part, basis.group(1), 1, 0, value] for part, value in found.items()]
 
 
 PARSERS = {"lines": lines, "scale": scale, "nwchem": nwchem}

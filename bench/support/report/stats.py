@@ -77,6 +77,8 @@ def unpaired_ratio(ours, peer, seed=1):
 
 
 def best_peer(results, line, peers):
-    """The name of the peer with the smallest median on this line, or None."""
-    measured = {peer: statistics.median(values) for peer in peers if (values := results.values(peer, line))}
-    return min(measured, key=measured.get) if measured else None
+    """The name of the peer with the smallest median on this line, or None. A peer with too few samples to decide anything
+    counts only where all have too few."""
+    measured = {peer: values for peer in peers if (values := results.values(peer, line))}
+    enough = {peer: values for peer, values in measured.items() if len(values) >= FEWEST} or measured
+    return min(enough, key=lambda peer: statistics.median(enough[peer])) if enough else None

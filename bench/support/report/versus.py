@@ -7,6 +7,10 @@ from .model import Block, Cell
 
 LIMITS = ("The two were not measured in turn: a ratio compares two machines, or two times of one, with whatever else ran there. "
           "The intervals are of a bootstrap over independent samples.")
+# Lines that are no times: their families, and the ends of their operations.
+COUNTED = ("attribute_calls", "calls", "accesses")
+UNITS = ("bytes", "page faults", "page tables KiB", "open", "energy")
+OF_AMOUNTS = {"faster": "less", "slower": "more"}
 
 
 def load(directory):
@@ -17,6 +21,17 @@ def load(directory):
     return json.loads(path.read_text())
 
 
+def is_time(line):
+    return line.family not in COUNTED and not line.operation.endswith(UNITS)
+
+
+def ratio_cells(line, at):
+    ratio, interval, verdict, samples = tables.ratio_cells(at)
+    if is_time(line):
+        return [ratio, interval, verdict, samples]
+    return [Cell(ratio.text, ratio.order), interval, Cell(OF_AMOUNTS.get(at.verdict, at.verdict)), samples]
+
+
 def rows(first, second):
     """The table rows of the lines that both have."""
     for (run, line), samples in sorted(first.all(), key=lambda each: (each[0][0], *each[0][1])):
@@ -24,7 +39,7 @@ def rows(first, second):
         at = stats.unpaired_ratio(a, b) if b else None
         if at:
             yield [Cell(run), Cell(line.operation), Cell(line.memory), Cell(line.shape(), line.segments * line.size),
-                   *tables.ratio_cells(at), *tables.times(a)[:2], *tables.times(b)[:2]]
+                   *ratio_cells(line, at), *tables.times(a)[:2], *tables.times(b)[:2]]
 
 
 def block(name, first, second):
@@ -59,7 +74,7 @@ def build(directories, only, titles):
     sides = [{"title": f"{letter}: {directory}", "rows": page.describe(side)[0]["rows"]}
              for letter, directory, side in zip("AB", directories, (first, second))]
     properties = [*sides, {"title": "Where A and B differ", "rows": differences(first, second)}]
-    method = ["Ratios are A / B of the medians: below 1, A takes less time.", LIMITS]
+    method = ["Ratios are A / B of the medians: below 1, A takes less time, or less of what is counted.", LIMITS]
     return page.render({"title": "MPIX-RMA: two evaluations", "subtitle": " | ".join(map(str, directories)), "summary": [],
                         "sections": sections, "method": method,
                         "properties": [table for table in properties if table["rows"]]})

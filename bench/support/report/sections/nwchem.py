@@ -4,7 +4,7 @@ import statistics
 import applications
 
 from .. import plots, stats, tables
-from ..model import Block, Cell, Line, Run
+from ..model import Block, Cell, Run
 
 NAME = "nwchem"
 TITLE = "ARMCI over MPI: figure 6, NWChem"
@@ -52,8 +52,13 @@ def groups(options):
     return [[run(side, hosts, ranks, options) for side in (QUICK if options.quick else SIDES)[hosts]] for hosts, ranks in PLACES]
 
 
-def line(part):
-    return Line("nwchem", part, "none", 1, 0)
+def line(results, found, part):
+    """The line of this part of a run, whatever its basis; None if there is none."""
+    return next((each for each in results.lines(found) if each.operation == part), None)
+
+
+def values(results, found, part):
+    return results.values(found, line(results, found, part))
 
 
 def measured(results, hosts, ranks):
@@ -65,22 +70,24 @@ def figure(results, part):
     series = {}
     for hosts, ranks in PLACES:
         for side, found in measured(results, hosts, ranks).items() if hosts == 1 else ():
-            series.setdefault(LABELS[side], []).append((ranks, stats.summary(results.values(found, line(part)))))
+            series.setdefault(LABELS[side], []).append((ranks, stats.summary(values(results, found, part))))
     return series
 
 
 def ratio_to(results, found, peer):
     """Of whole runs; None without the peer or without a pair."""
-    return stats.ratio(results.samples(found, line("wall")), results.samples(peer, line("wall"))) if peer else None
+    wall = line(results, found, "wall")
+    return stats.ratio(results.samples(found, wall), results.samples(peer, wall)) if peer else None
 
 
 def rows_of_times(results):
     for hosts, ranks in PLACES:
         sides = measured(results, hosts, ranks)
-        best = stats.best_peer(results, line("wall"), [found for side, found in sides.items() if side in STOCK])
+        stock = [found for side, found in sides.items() if side in STOCK]
+        best = stats.best_peer(results, line(results, stock[0], "wall"), stock) if stock else None
         for side, found in sides.items():
             to_stock, to_comex = (ratio_to(results, found, peer if side in OURS else None) for peer in (best, sides.get("comex")))
-            seconds = [stats.summary(results.values(found, line(part))) for part in PARTS]
+            seconds = [stats.summary(values(results, found, part)) for part in PARTS]
             yield [Cell(place_of(hosts, ranks)), Cell(LABELS[side]), *(Cell(f"{each.median:.2f}", each.median) for each in seconds),
                    Cell(f"{seconds[0].low:.2f} to {seconds[0].high:.2f}"),
                    *tables.ratio_cells(to_stock), tables.ratio_cell(to_comex)]
@@ -89,7 +96,7 @@ def rows_of_times(results):
 def rows_of_energies(results):
     """For each run, the energy that is farthest from the median of all energies with the same number of hosts."""
     for hosts in (1, 2):
-        energies = {found: results.values(found, line("energy")) for place in PLACES if place[0] == hosts
+        energies = {found: values(results, found, "energy") for place in PLACES if place[0] == hosts
                     for found in measured(results, *place).values()}
         yield from rows_of_one_basis(energies)
 
