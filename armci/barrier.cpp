@@ -20,23 +20,23 @@ int rank_in(MPI_Comm comm) {
 
 }  // namespace
 
-void Barrier::open(MPI_Comm comm) {
-  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank_in(comm), MPI_INFO_NULL, &host_);
+void Barrier::open(char const* call, MPI_Comm comm) {
+  check_mpi(call, MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank_in(comm), MPI_INFO_NULL, &host_));
   Steps local;
   bool mapped = false;
-  local.run([&] { mapped = map_flags(); });
-  check_collectively("ARMCI_Init", comm, local);
+  local.run([&] { mapped = map_flags(call); });
+  check_collectively(call, comm, local);
   bool const together = mpixrma::agree(host_, mapped ? 0 : 1) == 0;
   if (!together) rounds_.clear();
   bool const leads = !together || rank_in(host_) == 0;
-  MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, rank_in(comm), &leaders_);
+  check_mpi(call, MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, rank_in(comm), &leaders_));
   int const leader_count = leads ? mpixrma::size_of(leaders_) : 0;
   several_hosts_ = mpixrma::agree(comm, leader_count) > 1;
 }
 
 /// Maps the flags of those processes of this host that this process signals. Returns whether it can write all
 /// of these flags.
-bool Barrier::map_flags() {
+bool Barrier::map_flags(char const* call) {
   int const size = mpixrma::size_of(host_);
   int const rank = rank_in(host_);
   int rounds = 0;
@@ -46,7 +46,7 @@ bool Barrier::map_flags() {
   std::vector<void*> bases(static_cast<std::size_t>(size));
   if (PMPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, host_, nullptr, bases.data()) !=
       MPI_SUCCESS) {
-    fail("ARMCI_Init", "the %zu bytes of the barrier are not available", bytes);
+    fail(call, "the %zu bytes of the barrier are not available", bytes);
   }
   flags_ = bases[static_cast<std::size_t>(rank)];
   auto* const mine = static_cast<Flag*>(flags_);

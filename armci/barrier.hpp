@@ -14,8 +14,9 @@ namespace armci {
 /// its host synchronise with all others through MPI.
 class Barrier {
  public:
-  /// Collective over `comm`, which must outlive the barrier. On failure every process throws a Failure.
-  void open(MPI_Comm comm);
+  /// Collective over `comm`, which must outlive the barrier. On failure every process throws a Failure that
+  /// names `call`.
+  void open(char const* call, MPI_Comm comm);
   /// Collective, after the last wait().
   void close();
   bool is_open() const noexcept { return host_ != MPI_COMM_NULL; }
@@ -35,7 +36,7 @@ class Barrier {
     Flag const* mine;
   };
 
-  bool map_flags();
+  bool map_flags(char const* call);
   void wait_on_host();
 
   MPI_Comm host_ = MPI_COMM_NULL;

@@ -1,10 +1,11 @@
 #include "armci/groups.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
-#include "armci/modes.hpp"
 #include "include/armci/armcix.h"
 
 namespace armci {
@@ -20,9 +21,9 @@ ARMCI_Group default_group = nobody;
 /// group. They are not in the struct of a group, because the application owns and copies that struct.
 class GroupBarriers {
  public:
-  void wait(MPI_Comm comm) {
+  void wait(char const* call, MPI_Comm comm) {
     Barrier& barrier = of(comm);
-    if (!barrier.is_open()) barrier.open(comm);
+    if (!barrier.is_open()) barrier.open(call, comm);
     barrier.wait();
   }
   /// Collective over `comm`.
@@ -52,16 +53,9 @@ void describe(MPI_Comm comm, ARMCI_Group* group) {
   group->grp_to_abs = new int[static_cast<std::size_t>(group->size)];
   group->abs_to_grp = new int[static_cast<std::size_t>(world.size)];
   for (int i = 0; i < world.size; ++i) group->abs_to_grp[i] = -1;
-  MPI_Group members = MPI_GROUP_NULL;
-  MPI_Group all = MPI_GROUP_NULL;
-  MPI_Comm_group(comm, &members);
-  MPI_Comm_group(world.comm, &all);
-  std::vector<int> ranks(static_cast<std::size_t>(group->size));
-  for (int i = 0; i < group->size; ++i) ranks[static_cast<std::size_t>(i)] = i;
-  MPI_Group_translate_ranks(members, group->size, ranks.data(), all, group->grp_to_abs);
+  std::vector<int> const ranks = world_ranks(comm);
+  std::copy(ranks.begin(), ranks.end(), group->grp_to_abs);
   for (int i = 0; i < group->size; ++i) group->abs_to_grp[group->grp_to_abs[i]] = i;
-  MPI_Group_free(&members);
-  MPI_Group_free(&all);
 }
 
 // A zeroed struct is not a group.
@@ -135,14 +129,31 @@ MPI_Comm comm_of(char const* call, ARMCI_Group const* group) {
   return group->comm;
 }
 
+std::vector<int> world_ranks(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (comm == world.comm) return ranks;
+  MPI_Group members = MPI_GROUP_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Comm_group(comm, &members);
+  MPI_Comm_group(world.comm, &all);
+  std::vector<int> found(ranks.size());
+  MPI_Group_translate_ranks(members, size, ranks.data(), all, found.data());
+  MPI_Group_free(&members);
+  MPI_Group_free(&all);
+  return found;
+}
+
 void wait_for_group(char const* call, ARMCI_Group const* group) {
   MPI_Comm const comm = comm_of(call, group);
-  comm == world.comm ? world.barrier.wait() : barriers.wait(comm);
+  comm == world.comm ? world.barrier.wait() : barriers.wait(call, comm);
 }
 
 void duplicate(char const* call, ARMCI_Group const* group, ARMCI_Group* copy) {
   MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_dup(comm_of(call, group), &comm);
+  check_mpi(call, MPI_Comm_dup(comm_of(call, group), &comm));
   describe(comm, copy);
 }
 
@@ -169,7 +180,6 @@ void ARMCI_Group_free(ARMCI_Group* group) {
     if (group->comm == MPI_COMM_NULL || group->comm == running_world("ARMCI_Group_free").comm) return;
     if (group->comm == default_group.comm) default_group = world_group;
     barriers.close(group->comm);
-    modes.forget_communicator(group->comm);
     MPI_Comm_free(&group->comm);
     forget(group);
   });

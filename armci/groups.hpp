@@ -1,6 +1,8 @@
 /// Groups of processes.
 #pragma once
 
+#include <vector>
+
 #include "armci/state.hpp"
 
 namespace armci {
@@ -10,6 +12,9 @@ void close_world_group();
 
 /// Returns the communicator of a group that the caller belongs to; otherwise throws a Failure.
 MPI_Comm comm_of(char const* call, ARMCI_Group const* group);
+
+/// Returns the processes of a communicator as ranks of the world, in the order of their ranks in `comm`.
+std::vector<int> world_ranks(MPI_Comm comm);
 
 /// Returns when every process of the group has called it. Collective over `group`.
 void wait_for_group(char const* call, ARMCI_Group const* group);

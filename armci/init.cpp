@@ -70,7 +70,7 @@ void open_world(MPI_Comm comm, int thread_level) {
   });
   check_collectively(call, world.comm, local);
   world.domains.open(settings.domains, world.comm);
-  world.barrier.open(world.comm);
+  world.barrier.open("ARMCI_Init", world.comm);
   open_world_group();
 }
 

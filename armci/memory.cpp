@@ -1,7 +1,7 @@
 #include "armci/memory.hpp"
 
+#include <map>
 #include <mutex>
-#include <set>
 
 #include "armci/groups.hpp"
 #include "armci/modes.hpp"
@@ -12,8 +12,8 @@
 namespace armci {
 
 namespace {
-std::mutex allocations_lock;  ///< threads may allocate for several groups at once
-std::set<void*> allocations;  ///< not yet freed, of this process
+std::mutex allocations_lock;       ///< threads may allocate for several groups at once
+std::map<void*, int> allocations;  ///< not yet freed, of this process; the number of processes of the group
 
 int class_of(int code) {
   int error_class = code;
@@ -21,10 +21,10 @@ int class_of(int code) {
   return error_class;
 }
 
-void note(void* base) {
+void note(void* base, MPI_Comm comm) {
   if (base == nullptr) return;
   std::lock_guard const held(allocations_lock);
-  allocations.insert(base);
+  allocations[base] = mpixrma::size_of(comm);
 }
 
 bool forget(void* base) {
@@ -33,9 +33,10 @@ bool forget(void* base) {
 }
 }  // namespace
 
-bool is_allocated(void* base) {
+int processes_of_allocation(void* base) {
   std::lock_guard const held(allocations_lock);
-  return allocations.contains(base);
+  auto const found = allocations.find(base);
+  return found == allocations.end() ? 0 : found->second;
 }
 
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm) {
@@ -53,7 +54,7 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
     fail(call, "%ld bytes here, or the memory of another process, are not available", bytes);
 #endif
   check_mpi(call, code);  // the text of the code names the rank that has no memory
-  note(bases[rank]);
+  note(bases[rank], comm);
 }
 
 /// Leaves a failure to a later call, because the caller has another one to return.
@@ -69,6 +70,8 @@ void release(char const* call, void* base, MPI_Comm comm) {
   static char never_allocated;
   // Before the memory is freed: afterwards, another thread may allocate memory at the same address.
   bool const known = base == nullptr || forget(base);
+  // Before the memory is freed as well; a mode that is lost by a failure costs only speed.
+  modes.forget(base, comm);
   // PMPIX_RMA_Free completes operations on `comm` alone; transfers are issued on the world's communicator.
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(all, &late);
@@ -80,16 +83,15 @@ void release(char const* call, void* base, MPI_Comm comm) {
   }
   if (class_of(code) == MPI_ERR_ARG) {
     leave(all, late);
-    note(base);
+    note(base, comm);
     fail(call, "another process has called it with a wrong address");
   }
-  modes.forget(base, comm);
   check_late_failure(call, late);
   if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
 }
 
 void free_all_memory() {
-  for (void* const base : allocations) (void)mpixrma::engine_of_process().memory.free(base);
+  for (auto const& [base, processes] : allocations) (void)mpixrma::engine_of_process().memory.free(base);
   allocations.clear();
   modes.clear();
 }
@@ -148,7 +150,7 @@ void* PARMCI_Malloc_local(armci_size_t size) {
 int PARMCI_Free_local(void* ptr) {
   return return_code_of([&] {
     (void)running_world("ARMCI_Free_local");
-    if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p was allocated by ARMCI_Malloc", ptr);
+    if (processes_of_allocation(ptr) != 0) fail("ARMCI_Free_local", "%p was allocated by ARMCI_Malloc", ptr);
     if (ptr != nullptr && mpixrma::engine::failed(mpixrma::engine_of_process().memory.free(ptr)))
       fail("ARMCI_Free_local", "%p was not allocated or was freed before", ptr);
     return 0;
@@ -157,7 +159,8 @@ int PARMCI_Free_local(void* ptr) {
 
 int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
   return return_code_of([&] {
-    modes.set(mode, ptr, is_allocated(ptr), comm_of("ARMCIX_Mode_set", group));
+    MPI_Comm const comm = comm_of("ARMCIX_Mode_set", group);
+    modes.set(mode, ptr, processes_of_allocation(ptr) == mpixrma::size_of(comm), comm);
     return 0;
   });
 }

@@ -9,8 +9,9 @@ namespace armci {
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm);
 void release(char const* call, void* base, MPI_Comm comm);
 
-/// Returns whether `base` is the first address of an allocation of this process.
-bool is_allocated(void* base);
+/// Returns the number of processes of the group with which this process has allocated `base`; 0 if it has
+/// not.
+int processes_of_allocation(void* base);
 
 /// Frees the allocations that the program has not freed at this process.
 void free_all_memory();

@@ -1,7 +1,9 @@
 #include "armci/modes.hpp"
 
+#include <algorithm>
 #include <mutex>
 
+#include "armci/groups.hpp"
 #include "armci/state.hpp"
 #include "include/armci/armcix.h"
 #include "include/mpix_rma/profiling.h"
@@ -38,6 +40,12 @@ Part part_of(int mode, void* base, bool allocated) {
   return part;
 }
 
+std::vector<int> members_of(MPI_Comm comm) {
+  std::vector<int> ranks = world_ranks(comm);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
 }  // namespace
 
 void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
@@ -48,13 +56,13 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   Part const mine = part_of(mode, base, allocated);
   auto const parts = mpixrma::exchange(comm, mine, mpixrma::size_of(comm));
   if (!is_known(mode)) fail(call, "mode %d is unknown", mode);
-  if (mine.mode == 0) fail(call, "%p is not the base of an allocation", base);
+  if (mine.mode == 0) fail(call, "%p is not the base of an allocation of this group", base);
   for (Part const& part : parts) {
     if (part.mode != mode) fail(call, "process %d passed different or invalid arguments", part.process);
   }
   {
     std::lock_guard const held(lock_);
-    comms_.insert(comm);
+    groups_.insert(members_of(comm));
     for (Part const& part : parts) {
       if (part.bytes == 0) continue;
       Start const start{part.process, part.base};
@@ -67,7 +75,7 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
     any_.store(!ranges_.empty(), std::memory_order_release);  // read by all_default()
   }
   // The mode is set also where an operation has failed, because forget() is collective at the processes whose
-  // `comms_` has the communicator.
+  // `groups_` has the group.
   check_late_failure(call, late);
 }
 
@@ -82,7 +90,7 @@ int AccessModes::get(int process, mpixrma::RemoteAddress begin, mpixrma::RemoteA
 void AccessModes::forget(void* base, MPI_Comm comm) {
   {
     std::shared_lock const held(lock_);
-    if (!comms_.contains(comm)) return;
+    if (groups_.empty() || !groups_.contains(members_of(comm))) return;
   }
   Start const mine{world.rank, reinterpret_cast<mpixrma::RemoteAddress>(base)};
   auto const freed = mpixrma::exchange(comm, mine, mpixrma::size_of(comm));
@@ -91,15 +99,10 @@ void AccessModes::forget(void* base, MPI_Comm comm) {
   any_.store(!ranges_.empty(), std::memory_order_release);  // read by all_default()
 }
 
-void AccessModes::forget_communicator(MPI_Comm comm) {
-  std::lock_guard const held(lock_);
-  comms_.erase(comm);
-}
-
 void AccessModes::clear() {
   std::lock_guard const held(lock_);
   ranges_.clear();
-  comms_.clear();
+  groups_.clear();
   any_.store(false, std::memory_order_release);  // read by all_default()
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <shared_mutex>
 #include <utility>
+#include <vector>
 
 #include "mpix/xfer/transfer.hpp"
 
@@ -17,17 +18,17 @@ namespace armci {
 class AccessModes {
  public:
   /// Collective over the communicator of the allocation whose local base is `base` (nullptr if empty);
-  /// `allocated` tells whether an allocation begins there. Every process throws a Failure if the arguments
-  /// of one are wrong. A process whose earlier operation has failed throws as well, after the mode is set.
+  /// `allocated` tells whether an allocation of this group begins there. Every process throws a Failure if
+  /// the arguments of one are wrong. A process whose earlier operation has failed throws as well, after the
+  /// mode is set.
   void set(int mode, void* base, bool allocated, MPI_Comm comm);
   /// Returns the mode of the memory at [begin, end) of `process`; ARMCIX_MODE_ALL unless one allocation has
   /// all of it.
   int get(int process, mpixrma::RemoteAddress begin, mpixrma::RemoteAddress end) const;
-  /// Removes an allocation that is being freed; collective over its communicator.
+  /// Removes an allocation that is being freed; collective over the communicator of its group, or of another
+  /// group of the same processes.
   void forget(void* base, MPI_Comm comm);
 
-  /// The communicator is freed: another one may have its handle afterwards.
-  void forget_communicator(MPI_Comm comm);
   /// Removes all allocations.
   void clear();
 
@@ -43,7 +44,9 @@ class AccessModes {
   mutable std::shared_mutex lock_;
   std::atomic<bool> any_{false};  ///< whether `ranges_` has an element
   std::map<Start, Range> ranges_;
-  std::set<MPI_Comm> comms_;  ///< communicators of the allocations that ever had a mode
+  /// The processes, in ascending order, of each allocation that ever had a mode: alike at all of them,
+  /// whatever communicators they use.
+  std::set<std::vector<int>> groups_;
 };
 
 extern AccessModes modes;

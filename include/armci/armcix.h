@@ -68,7 +68,7 @@ enum armcix_mode_e {
  *  effect here. (Not in ARMCI 1.1.)
  * @param mode   ARMCIX_MODE_ constants, alone or combined; with ARMCIX_MODE_ALL the others have no effect
  * @param ptr    first byte of the caller's part, NULL if it is empty
- * @param group  group of the allocation
+ * @param group  group of the allocation, or another one of the same processes
  * @return 0; nonzero at every process when the mode or address of one is wrong; nonzero at the caller for a
  *  null group, and if an earlier operation of the caller has failed. */
 int ARMCIX_Mode_set(int mode, void *ptr, ARMCI_Group *group);

@@ -41,6 +41,36 @@ TEST(GroupModes, EndWithTheirGroup) {
   }
 }
 
+TEST(GroupModes, EndWithTheirAllocationWhateverGroupHasSetThem) {
+  ARMCI_Group world;
+  ARMCI_Group copy;
+  ARMCI_Group_get_world(&world);
+  ASSERT_EQ(ARMCIX_Group_dup(&world, &copy), 0);
+  void* base = nullptr;
+  {
+    Remote const remote(64);
+    base = remote.mine();
+    EXPECT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_CONFLICT_FREE, base, &copy), 0);
+    EXPECT_EQ(ARMCIX_Mode_get(base), ARMCIX_MODE_CONFLICT_FREE);
+  }
+  EXPECT_EQ(ARMCIX_Mode_get(base), ARMCIX_MODE_ALL);
+  ARMCI_Group_free(&copy);
+}
+
+TEST(GroupModes, AreRefusedToAPartOfTheProcesses) {
+  if (size() < 2) GTEST_SKIP() << "needs two processes";
+  Remote const remote(64);
+  std::vector<int> first = {0};
+  ARMCI_Group alone;
+  ARMCI_Group_create(1, first.data(), &alone);
+  if (me() == 0) {
+    EXPECT_NE(ARMCIX_Mode_set(ARMCIX_MODE_CONFLICT_FREE, remote.mine(), &alone), 0);
+    EXPECT_EQ(ARMCIX_Mode_get(remote.mine()), ARMCIX_MODE_ALL);
+    ARMCI_Group_free(&alone);
+  }
+  ARMCI_Barrier();
+}
+
 TEST(GroupModes, AreSetDespiteAnEarlierFailure) {
   Remote const remote(64);
   ARMCI_Group world;
