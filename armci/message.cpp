@@ -1,4 +1,5 @@
 /// armci_msg_*: message passing over MPI on ARMCI's own communicator.
+#include <climits>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -184,6 +185,7 @@ void select_extremum(char const* call, int scope, void* x, int n, char const* op
   Type const described = type_of(call, type);
   if (n < static_cast<int>(described.bytes))
     fail(call, "n = %d bytes is less than one element of %zu", n, described.bytes);
+  if (n == INT_MAX) fail(call, "n = %d bytes are too many", n);
   bool const smallest = begins(op, "min");
   if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
   // One record per process: a flag whether it takes part, then its bytes.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -113,7 +114,8 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
     fail(call, "another process passed a negative count");
   set->max_count = *std::max_element(set->counts.begin(), set->counts.end());
   set->begin.resize(set->counts.size() + 1);
-  std::partial_sum(set->counts.begin(), set->counts.end(), set->begin.begin() + 1);
+  std::inclusive_scan(set->counts.begin(), set->counts.end(), set->begin.begin() + 1, std::plus<>{},
+                      std::size_t{0});
   set->held = std::vector<Holder>(set->begin.back());
   make_locks(call, *set);
   return set.release();
