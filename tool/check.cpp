@@ -116,7 +116,7 @@ int check_program(Installation const& installation, std::vector<std::string> com
   variables["MPIX_RMA_CHECK"] = directory.path().string();
   variables["OMPI_MCA_osc_mpix_statistics"] = "1";
   Output const output = run(command, variables);
-  std::fputs(output.text.c_str(), stdout);
+  (void)std::fwrite(output.text.data(), 1, output.text.size(), stdout);
   bool const taken = show(reports_in(directory.path()));
   if (output.status != 0) return output.status;
   return taken ? exit_ok : exit_failure;

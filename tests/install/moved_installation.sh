@@ -161,6 +161,11 @@ grep -Eq 'network +ring +message$' "$dir/log" || { cat "$dir/log"; fail "mpix-rm
 grep -Eq '^mpix-rma: +0 +1 +1( +[0-9]+){5}$' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not count each protocol"; }
 ! OMPI_MCA_osc_mpix_windows=none mpix-rma check "$mpirun" -np 1 "$dir/windows" > "$dir/log" 2>&1 < /dev/null || fail "check is satisfied"
 grep -q 'left to other components' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not see windows of others"; }
+status=0
+mpix-rma check "$mpirun" -np 1 sh -c 'echo kept; exit 127' > "$dir/log" 2>&1 < /dev/null || status=$?
+[ "$status" -eq 127 ] && grep -q '^kept$' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check loses output and status"; }
+! mpix-rma check "$dir/absent/mpirun" > "$dir/log" 2>&1 < /dev/null || fail "mpix-rma check starts a program that is absent"
+grep -q 'absent/mpirun cannot be executed: No such file' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check gives no reason"; }
 ! OMPI_MCA_osc=rdma,pt2pt PATH=$PATH mpix-rma ps $$ > "$dir/log" 2>&1 || fail "mpix-rma ps finds an engine in a shell"
 grep -q 'has no engine' "$dir/log" || { cat "$dir/log"; fail "mpix-rma ps"; }
 # Files of different versions are reported, in one line.
