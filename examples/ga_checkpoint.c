@@ -212,6 +212,12 @@ int main(int argc, char **argv)
     }
     MPI_Win_lock_all(0, c.win);
     const long first = found ? saved_step(&c) : 0;
+    if (first > steps) {
+        if (GA_Nodeid() == 0) {
+            fprintf(stderr, "%s: the checkpoint is of step %ld, after the last step %ld\n", name, first, steps);
+        }
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     if (first != 0) {
         restore(&c, arrays[first % 2], first);
     } else {

@@ -201,12 +201,20 @@ static void pack_block(void)
     wrong += field[me][3] != 3;
 }
 
-/* The messages that ARMCI programs use between their transfers. */
+/* The messages that ARMCI programs use between their transfers. A send may wait for its receive: process 0
+   receives first. */
 static void exchange_messages(void)
 {
-    int value = armci_msg_me(), received = -1, length, root, up, left, right;
-    armci_msg_snd(1, &value, sizeof(value), next);
-    armci_msg_rcv(1, &received, sizeof(received), &length, previous);
+    int value = armci_msg_me(), received = me, length = sizeof(received), root, up, left, right;
+    if (me != 0) {
+        armci_msg_snd(1, &value, sizeof(value), next);
+    }
+    if (size > 1) {
+        armci_msg_rcv(1, &received, sizeof(received), &length, previous);
+    }
+    if (me == 0 && size > 1) {
+        armci_msg_snd(1, &value, sizeof(value), next);
+    }
     wrong += received != previous || length != sizeof(received);
     armci_msg_bcast(&value, sizeof(value), 0);
     wrong += value != 0;

@@ -21,6 +21,13 @@ static void next_example(void)
     MPI_Barrier(world);
 }
 
+/* After the flushes of all ranks: loads at this rank return the values that they have put. */
+static void meet(void)
+{
+    MPI_Barrier(world);
+    MPI_Win_sync(win);
+}
+
 /* The flag does not arrive before the data; the origin does not wait. */
 static void order_puts(void)
 {
@@ -30,7 +37,7 @@ static void order_puts(void)
     MPI_Put(&flag, 1, MPI_LONG, next, 1, 1, MPI_LONG, win);
     MPIX_Win_order_all(win); /* orders later operations to each target after the earlier ones */
     MPI_Win_flush_all(win);
-    MPI_Barrier(world);
+    meet();
     wrong += own[0] != 1 || own[1] != 2;
 }
 
@@ -47,7 +54,7 @@ static void flush_by_request(void)
     MPIX_Win_iflush_all(win, &requests[3]);
     /* work that does not need the values there */
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
-    MPI_Barrier(world);
+    meet();
     wrong += own[0] != 3 || own[1] != 3;
 }
 
@@ -61,7 +68,7 @@ static void flush_windows_and_threads(void)
     MPIX_Win_flush_thread_all(win);
     MPI_Put(&value, 1, MPI_LONG, next, 2, 1, MPI_LONG, win);
     MPIX_Win_flush_windows(1, &win);
-    MPI_Barrier(world);
+    meet();
     wrong += own[0] != 4 || own[1] != 4 || own[2] != 4;
 }
 
@@ -91,7 +98,7 @@ static void notify(void)
     MPIX_Get_accumulate_notify(&more, 1, MPI_LONG, &fetched, 1, MPI_LONG, next, 2, 1, MPI_LONG, MPI_SUM, 1,
                                win);
     MPI_Win_flush(next, win);
-    MPI_Barrier(world);
+    meet();
     MPIX_Win_get_notify_value(win, 1, &arrived);
     wrong += arrived != 2 || fetched != 0 || own[2] != 6;
     MPIX_Win_reset_notify_value(win, 0, &arrived); /* zero, for the next round */
@@ -111,7 +118,7 @@ static void notify_by_request(void)
     MPIX_Raccumulate_notify(&more, 1, MPI_LONG, next, 1, 1, MPI_LONG, MPI_SUM, 0, win, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     MPI_Win_flush(next, win);
-    MPI_Barrier(world);
+    meet();
     MPIX_Win_get_notify_value(win, 0, &arrived);
     wrong += arrived != 2 || own[0] != 7 || own[1] != 8;
     MPI_Barrier(world);
