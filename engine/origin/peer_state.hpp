@@ -16,10 +16,10 @@
 #include "engine/op/late_error.hpp"
 #include "engine/op/statistics.hpp"
 #include "engine/origin/network_keys.hpp"
-#include "engine/origin/outstanding.hpp"
 #include "engine/origin/recent_accesses.hpp"
 #include "engine/origin/remote_segments.hpp"
 #include "engine/origin/stream_parts.hpp"
+#include "engine/origin/tracked_operation.hpp"
 #include "engine/origin/unordered_transfers.hpp"
 
 namespace mpixrma::engine {

@@ -19,7 +19,7 @@
 #include "engine/memory/published_tables.hpp"
 #include "engine/op/exposure.hpp"
 #include "engine/origin/exposed_view.hpp"
-#include "engine/origin/page_filler.hpp"
+#include "engine/origin/page_prefaulter.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/origin/ring_use.hpp"
 #include "engine/origin/staging_method.hpp"

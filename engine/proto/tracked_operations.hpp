@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "engine/base/text.hpp"
-#include "engine/origin/outstanding.hpp"
 #include "engine/origin/peer.hpp"
+#include "engine/origin/tracked_operation.hpp"
 
 namespace mpixrma::engine {
 

@@ -17,7 +17,7 @@
 #include "engine/net/address.hpp"
 #include "engine/net/address_service.hpp"
 #include "engine/net/session.hpp"
-#include "engine/origin/page_filler.hpp"
+#include "engine/origin/page_prefaulter.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
 #include "engine/proto/registrations.hpp"

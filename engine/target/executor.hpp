@@ -17,6 +17,7 @@
 #include "engine/net/wire.hpp"
 #include "engine/sync/lock_table.hpp"
 #include "engine/target/buffer_budget.hpp"
+#include "engine/target/executed_positions.hpp"
 #include "engine/target/execution_trace.hpp"
 #include "engine/target/handshakes.hpp"
 #include "engine/target/lock_replies.hpp"
@@ -30,7 +31,6 @@
 #include "engine/target/requested_memory.hpp"
 #include "engine/target/ring_requests.hpp"
 #include "engine/target/segment_queries.hpp"
-#include "engine/target/stream_progress.hpp"
 #include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {

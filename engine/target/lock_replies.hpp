@@ -3,12 +3,12 @@
 
 #include "engine/net/connections.hpp"
 #include "engine/sync/lock_table.hpp"
+#include "engine/target/executed_positions.hpp"
 #include "engine/target/origin.hpp"
 #include "engine/target/origin_table.hpp"
 #include "engine/target/replies.hpp"
 #include "engine/target/request_streams.hpp"
 #include "engine/target/requested_locks.hpp"
-#include "engine/target/stream_progress.hpp"
 
 namespace mpixrma::engine {
 

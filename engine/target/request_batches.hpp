@@ -7,6 +7,7 @@
 #include "engine/base/drops.hpp"
 #include "engine/net/request_run.hpp"
 #include "engine/net/wire.hpp"
+#include "engine/target/executed_positions.hpp"
 #include "engine/target/execution_trace.hpp"
 #include "engine/target/lock_replies.hpp"
 #include "engine/target/origin.hpp"
@@ -15,7 +16,6 @@
 #include "engine/target/request_streams.hpp"
 #include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
-#include "engine/target/stream_progress.hpp"
 #include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {

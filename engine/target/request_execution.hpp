@@ -9,13 +9,13 @@
 #include "engine/net/wire.hpp"
 #include "engine/sync/stripes.hpp"
 #include "engine/target/buffer_budget.hpp"
+#include "engine/target/executed_positions.hpp"
 #include "engine/target/execution_trace.hpp"
 #include "engine/target/origin.hpp"
 #include "engine/target/replies.hpp"
 #include "engine/target/requested_locks.hpp"
 #include "engine/target/requested_memory.hpp"
 #include "engine/target/segment_queries.hpp"
-#include "engine/target/stream_progress.hpp"
 
 namespace mpixrma::engine {
 

@@ -11,11 +11,11 @@
 #include "engine/net/wire.hpp"
 #include "engine/sync/stripes.hpp"
 #include "engine/target/buffer_budget.hpp"
+#include "engine/target/executed_positions.hpp"
 #include "engine/target/origin.hpp"
 #include "engine/target/request_execution.hpp"
 #include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
-#include "engine/target/stream_progress.hpp"
 #include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/origin/outstanding.hpp"
+#include "engine/origin/tracked_operation.hpp"
 #include "engine/sync/stripes.hpp"
 #include "tests/support/random_layout.hpp"
 

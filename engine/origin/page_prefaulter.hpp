@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "engine/base/shared_memory.hpp"
-#include "engine/origin/filled_region.hpp"
+#include "engine/origin/prefaulted_region.hpp"
 
 namespace mpixrma::engine {
 

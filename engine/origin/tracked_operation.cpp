@@ -1,4 +1,4 @@
-#include "engine/origin/outstanding.hpp"
+#include "engine/origin/tracked_operation.hpp"
 
 namespace mpixrma::engine {
 

@@ -1,4 +1,4 @@
-#include "engine/origin/page_filler.hpp"
+#include "engine/origin/page_prefaulter.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>

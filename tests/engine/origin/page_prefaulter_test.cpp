@@ -1,5 +1,5 @@
 /// Page tables of mapped regions are filled where accesses cause page faults and ahead of them, nowhere else.
-#include "engine/origin/page_filler.hpp"
+#include "engine/origin/page_prefaulter.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

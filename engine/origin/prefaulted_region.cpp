@@ -1,4 +1,4 @@
-#include "engine/origin/filled_region.hpp"
+#include "engine/origin/prefaulted_region.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "engine/target/stream_progress.hpp"
+#include "engine/target/executed_positions.hpp"
 
 namespace mpixrma::engine {
 
