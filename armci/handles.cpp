@@ -21,17 +21,17 @@ using mpixrma::engine::Status;
 constexpr int no_pending = 0;
 
 std::mutex tables_lock;
-std::map<int, Pending*> pending_by_handle;
+std::map<int, OperationSet*> pending_by_handle;
 int last_handle = no_pending;
-std::deque<Pending> explicit_pending;
-std::vector<Pending*> unused_pending;
-std::map<int, Pending> implicit_pending;  ///< by process; an entry remains after its use
+std::deque<OperationSet> explicit_pending;
+std::vector<OperationSet*> unused_pending;
+std::map<int, OperationSet> implicit_pending;  ///< by process; an entry remains after its use
 std::deque<PendingOperation> operations;
 std::vector<PendingOperation*> unused_operations;
 
 void on_done(mpixrma::engine::Completion& completion, Status status, std::size_t) noexcept {
   auto& operation = static_cast<PendingOperation&>(completion);
-  Pending& pending = *operation.pending;
+  OperationSet& pending = *operation.pending;
   {
     std::lock_guard const held(tables_lock);
     if (mpixrma::engine::failed(status) && !mpixrma::engine::failed(pending.failed.status)) {
@@ -43,8 +43,8 @@ void on_done(mpixrma::engine::Completion& completion, Status status, std::size_t
   pending.count.fetch_sub(1, std::memory_order_release);
 }
 
-/// Returns the Pending that a handle refers to, or nullptr if the handle is invalid or empty.
-Pending* find(int handle) {
+/// Returns the operations that a handle refers to, or nullptr if the handle is invalid or empty.
+OperationSet* find(int handle) {
   auto const found = pending_by_handle.find(handle);
   return found != pending_by_handle.end() ? found->second : nullptr;
 }
@@ -58,13 +58,13 @@ int new_number() {
   return last_handle;
 }
 
-bool is_complete(Pending const& pending) { return pending.count.load(std::memory_order_acquire) == 0; }
+bool is_complete(OperationSet const& pending) { return pending.count.load(std::memory_order_acquire) == 0; }
 
-Pending& pending_of(int* handle, int process) {
+OperationSet& pending_of(int* handle, int process) {
   if (handle == nullptr) return implicit_pending[process];
-  if (Pending* const known = find(*handle)) return *known;
+  if (OperationSet* const known = find(*handle)) return *known;
   if (unused_pending.empty()) unused_pending.push_back(&explicit_pending.emplace_back());
-  Pending& pending = *unused_pending.back();
+  OperationSet& pending = *unused_pending.back();
   int const number = new_number();
   pending_by_handle[number] = &pending;
   unused_pending.pop_back();
@@ -73,18 +73,18 @@ Pending& pending_of(int* handle, int process) {
 }
 
 /// No handle refers to `pending` afterwards.
-void retire(Pending& pending) {
+void retire(OperationSet& pending) {
   pending_by_handle.erase(pending.handle);
   pending.handle = no_pending;
 }
 
 /// Whether another thread has issued operations that nobody has waited for, or whose failure is not reported.
-bool has_further(Pending const& pending) {
+bool has_further(OperationSet const& pending) {
   return !is_complete(pending) || mpixrma::engine::failed(pending.failed.status);
 }
 
 /// Ends the use of `pending` by a thread that has waited.
-void release(Pending& pending) {
+void release(OperationSet& pending) {
   if (--pending.waiters == 0 && pending.handle == no_pending) unused_pending.push_back(&pending);
 }
 
@@ -99,7 +99,7 @@ PendingOperation& new_operation(int* handle, int process) {
   return operation;
 }
 
-using PendingList = std::vector<Pending*>;
+using PendingList = std::vector<OperationSet*>;
 
 PendingList implicit_operations() {
   std::lock_guard const held(tables_lock);
@@ -109,7 +109,7 @@ PendingList implicit_operations() {
 }
 
 /// A thread that tests or waits for the operations of a handle. Several threads may do so with one handle:
-/// the first that finds the operations complete empties the handle, and the last releases its Pending.
+/// the first that finds the operations complete empties the handle, and the last releases its OperationSet.
 class Waiter {
  public:
   explicit Waiter(int& handle) : handle_(handle) {
@@ -127,7 +127,7 @@ class Waiter {
   Waiter& operator=(Waiter const&) = delete;
 
   /// Null if there are no operations.
-  Pending* pending() const noexcept { return pending_; }
+  OperationSet* pending() const noexcept { return pending_; }
 
   /// Call when the operations are complete. Another thread may have emptied the handle, or have issued
   /// further operations with it.
@@ -140,7 +140,7 @@ class Waiter {
 
  private:
   std::atomic_ref<int> handle_;
-  Pending* pending_ = nullptr;
+  OperationSet* pending_ = nullptr;
 };
 
 /// A thread that waits for the operations of all handles. It has no access to the handles themselves, whose
@@ -157,7 +157,7 @@ class WaiterForAll {
   }
   ~WaiterForAll() {
     std::lock_guard const held(tables_lock);
-    for (Pending* const pending : all_) {
+    for (OperationSet* const pending : all_) {
       // Another thread may have emptied the handle, or have issued further operations with it.
       if (pending->handle != no_pending && !has_further(*pending)) retire(*pending);
       release(*pending);
@@ -173,7 +173,7 @@ class WaiterForAll {
 };
 
 /// Waits for the operations and returns the first failure, if any.
-OperationDescription finish(Pending& pending) {
+OperationDescription finish(OperationSet& pending) {
   mpixrma::engine_of_process().waits.until([&] { return is_complete(pending); });
   std::lock_guard const held(tables_lock);  // several threads may wait for the same operations
   return std::exchange(pending.failed, {});
@@ -182,7 +182,7 @@ OperationDescription finish(Pending& pending) {
 /// Waits for the operations of all processes and returns the first failure, if any.
 OperationDescription finish(PendingList const& all) {
   OperationDescription first;
-  for (Pending* const pending : all) {
+  for (OperationSet* const pending : all) {
     OperationDescription const failed = finish(*pending);
     if (!mpixrma::engine::failed(first.status)) first = failed;
   }
@@ -205,7 +205,8 @@ bool test_implicit(char const* call) {
   PendingList const all = implicit_operations();
   if (all.empty()) return true;
   mpixrma::engine_of_process().waits.progress();
-  bool const complete = std::all_of(all.begin(), all.end(), [](Pending* one) { return is_complete(*one); });
+  bool const complete =
+      std::all_of(all.begin(), all.end(), [](OperationSet* one) { return is_complete(*one); });
   if (complete) check_after_wait(call, finish(all));
   return complete;
 }
@@ -248,7 +249,7 @@ void wait_for(char const* call, int* handle) {
 
 void wait_for_process(char const* call, int process) {
   check_process(call, process);
-  Pending* pending = nullptr;
+  OperationSet* pending = nullptr;
   {
     std::lock_guard const held(tables_lock);
     auto const found = implicit_pending.find(process);

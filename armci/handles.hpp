@@ -8,7 +8,7 @@
 namespace armci {
 
 /// Operations that are waited for together: those of one handle, or the implicit ones to one process.
-struct Pending {
+struct OperationSet {
   int handle = 0;   ///< number in the handle that refers to it; 0 if there is none
   int waiters = 0;  ///< threads that test or wait for them by a handle, or for all handles
   std::atomic<int> count{0};
@@ -17,7 +17,7 @@ struct Pending {
 
 /// An operation that was not complete when its call returned. Returns itself to the pool.
 struct PendingOperation : mpixrma::engine::Completion {
-  Pending* pending = nullptr;
+  OperationSet* pending = nullptr;
   OperationDescription description;  ///< of the operation, for the error text
 };
 

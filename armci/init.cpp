@@ -65,7 +65,7 @@ void open_world(MPI_Comm comm, int thread_level) {
     world.communicator = mpixrma::Communicator::find(world.comm);
     if (world.communicator == nullptr)
       fail(call, "the one-sided engine is not running: %s (docs/debugging.md)",
-           mpixrma::why_no_host().c_str());
+           mpixrma::why_no_engine().c_str());
     read_settings(world.rank);
   });
   check_collectively(call, world.comm, local);

@@ -20,8 +20,8 @@ namespace {
 using mpixrma::engine::LayoutRun;
 
 /// Stores in `segments` the segments from number `first` on, relative to the pointer of that one.
-void list(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,
-          std::vector<LayoutRun>& segments) {
+void list_segments(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,
+                   std::vector<LayoutRun>& segments) {
   auto const* const base = static_cast<char const*>(pointers[first]);
   segments.clear();
   for (int i = first; i < set.ptr_array_len; ++i) {
@@ -199,7 +199,8 @@ ARMCI_TRANSFER_LISTS(accumulate, NonBlocking);
 namespace {
 
 template <Direction direction, typename Mode>
-int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled const& scaled, Mode mode) {
+int transfer_sets(char const* call, armci_giov_t* sets, int length, int process, Scaled const& scaled,
+                  Mode mode) {
   check_process(call, process);
   if (length < 0) fail_at(call, process, nullptr, "number of descriptors is %d", length);
   if (sets == nullptr && length > 0) fail_at(call, process, nullptr, "the descriptor array is null");
@@ -226,8 +227,8 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
     lists.local_base = local[done];
     lists.remote_base = remote[done];
     lists.segment_bytes = static_cast<std::size_t>(set.bytes);
-    list(call, process, local, done, set, lists.local);
-    list(call, process, remote, done, set, lists.remote);
+    list_segments(call, process, local, done, set, lists.local);
+    list_segments(call, process, remote, done, set, lists.remote);
     transfer_lists<direction>(call, lists, process, scaled, mode);
   }
   return 0;
@@ -240,31 +241,34 @@ using namespace armci;
 
 int PARMCI_PutV(armci_giov_t* iov, int iov_len, int proc) {
   return return_code_of(
-      [&] { return vector<Direction::put>("ARMCI_PutV", iov, iov_len, proc, {}, Blocking{}); });
+      [&] { return transfer_sets<Direction::put>("ARMCI_PutV", iov, iov_len, proc, {}, Blocking{}); });
 }
 int PARMCI_GetV(armci_giov_t* iov, int iov_len, int proc) {
   return return_code_of(
-      [&] { return vector<Direction::get>("ARMCI_GetV", iov, iov_len, proc, {}, Blocking{}); });
+      [&] { return transfer_sets<Direction::get>("ARMCI_GetV", iov, iov_len, proc, {}, Blocking{}); });
 }
 int PARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc) {
   return return_code_of([&] {
-    return vector<Direction::accumulate>("ARMCI_AccV", iov, iov_len, proc, {datatype, scale}, Blocking{});
+    return transfer_sets<Direction::accumulate>("ARMCI_AccV", iov, iov_len, proc, {datatype, scale},
+                                                Blocking{});
   });
 }
 int PARMCI_NbPutV(armci_giov_t* iov, int iov_len, int proc, void* handle) {
   return return_code_of([&] {
-    return vector<Direction::put>("ARMCI_NbPutV", iov, iov_len, proc, {}, NonBlocking{handle_of(handle)});
+    return transfer_sets<Direction::put>("ARMCI_NbPutV", iov, iov_len, proc, {},
+                                         NonBlocking{handle_of(handle)});
   });
 }
 int PARMCI_NbGetV(armci_giov_t* iov, int iov_len, int proc, void* handle) {
   return return_code_of([&] {
-    return vector<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {}, NonBlocking{handle_of(handle)});
+    return transfer_sets<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {},
+                                         NonBlocking{handle_of(handle)});
   });
 }
 int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc, void* handle) {
   return return_code_of([&] {
-    return vector<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale},
-                                         NonBlocking{handle_of(handle)});
+    return transfer_sets<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale},
+                                                NonBlocking{handle_of(handle)});
   });
 }
 

@@ -26,7 +26,7 @@ bool ompi_osc_mpix_engine_runs(void);
 /* Opens the engine, unless it is open or could not be opened before. Any thread. */
 int ompi_osc_mpix_engine_open(void);
 /* How often the engine has been started, in sessions one after the other. */
-int ompi_osc_mpix_engine_cycle(void);
+int ompi_osc_mpix_engine_start_count(void);
 void ompi_osc_mpix_engine_close(void);
 
 /* osc_mpix_parameters.c: MCA parameters, and the engine's configuration made of them. */
@@ -75,8 +75,9 @@ bool ompi_osc_mpix_job_is_on_this_host(void);
 /* osc_mpix_pvars.c: performance variables. */
 void ompi_osc_mpix_register_pvars(void);
 
-/* osc_mpix_modex.c: the exchange of engine addresses. `cycle` counts how often the engine has been started. */
-void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, int cycle);
+/* osc_mpix_modex.c: the exchange of engine addresses. `start_count` is the number of times that the engine
+ * has been started. */
+void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, int start_count);
 void ompi_osc_mpix_modex_stop(void);
 
 /* osc_mpix_communicator.c */

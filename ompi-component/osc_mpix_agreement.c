@@ -70,9 +70,9 @@ static int agree(struct ompi_communicator_t *comm, struct opal_info_t *info, int
     if (1 == ompi_comm_size(comm)) {
         return OMPI_SUCCESS;
     }
-    const int cycle = ompi_osc_mpix_engine_cycle();
+    const int start_count = ompi_osc_mpix_engine_start_count();
     int least[] = {agreed->open,      choice->windows,   choice->maps_memory, choice->priority,
-                   choice->info_asks, choice->at_server, cycle,               -cycle};
+                   choice->info_asks, choice->at_server, start_count,               -start_count};
     if (MPI_SUCCESS != PMPI_Allreduce(MPI_IN_PLACE, least, 8, MPI_INT, MPI_MIN, comm)) {
         return OMPI_ERR_NOT_AVAILABLE;
     }

@@ -11,7 +11,7 @@
 static struct mpix_engine_config config;
 static struct mpix_bootstrap bootstrap;
 /* How often the engine has been started. */
-static int cycle;
+static int start_count;
 
 /* Nonzero while the engine waits. It may hold locks then, so queued operations on windows are not issued. */
 static _Thread_local int engine_waits = 0;
@@ -94,7 +94,7 @@ static int progress_callback(void)
 static int start_engine(void)
 {
     mpix_engine_t *engine;
-    ompi_osc_mpix_modex_start(&bootstrap, ++cycle);
+    ompi_osc_mpix_modex_start(&bootstrap, ++start_count);
     ompi_osc_mpix_requests_start();
     const int status = mpix_engine_create(&config, &bootstrap, &engine);
     if (0 != status) {
@@ -137,9 +137,9 @@ bool ompi_osc_mpix_engine_runs(void)
     return engine_open == atomic_load_explicit(&state, memory_order_acquire);
 }
 
-int ompi_osc_mpix_engine_cycle(void)
+int ompi_osc_mpix_engine_start_count(void)
 {
-    return cycle;
+    return start_count;
 }
 
 int ompi_osc_mpix_engine_open(void)

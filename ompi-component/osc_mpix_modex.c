@@ -19,7 +19,7 @@
 struct query {
     struct query *next;
     uint64_t process;
-    int cycle; /* in which the query was made */
+    int start_count; /* when the query was made */
     osc_mpix_pmix_name_t name; /* PMIx reads name and key until it answers */
     char *key;
     bool is_answered;
@@ -32,14 +32,14 @@ static pthread_cond_t answer_arrived;                    /* waits by CLOCK_MONOT
 static pthread_once_t is_initialised = PTHREAD_ONCE_INIT;
 static struct query *queries = NULL;
 
-/* How often the engine has been started in this process, in sessions one after the other. It is a part of the
- * key, because PMIx keeps a value that it has looked up. */
-static int cycle;
+/* The number of times that the engine has been started in this process, in sessions one after the other. It
+ * is a part of the key, because PMIx keeps a value that it has looked up. */
+static int start_count;
 
 /* The most recently returned address. The engine copies it. */
 static uint8_t *given = NULL;
 
-/* Removes and returns the query that `*place` refers to. */
+/* Removes and frees the query that `*place` refers to. */
 static void discard(struct query **place)
 {
     struct query *query = *place;
@@ -86,7 +86,7 @@ static char *key_of_address(void)
 {
     char *component = mca_base_component_to_string(&mca_osc_mpix_component.osc_version);
     char *key = NULL;
-    if (NULL != component && 0 > asprintf(&key, "%s.%d", component, cycle)) {
+    if (NULL != component && 0 > asprintf(&key, "%s.%d", component, start_count)) {
         key = NULL;
     }
     free(component);
@@ -114,7 +114,7 @@ static int publish(void *context, const void *address, size_t length)
 static struct query **find(uint64_t process)
 {
     struct query **place = &queries;
-    while (NULL != *place && ((*place)->process != process || (*place)->cycle != cycle)) {
+    while (NULL != *place && ((*place)->process != process || (*place)->start_count != start_count)) {
         place = &(*place)->next;
     }
     return place;
@@ -128,7 +128,7 @@ static struct query *new_query(uint64_t process)
         return NULL;
     }
     query->process = process;
-    query->cycle = cycle;
+    query->start_count = start_count;
     query->key = key_of_address();
     if (NULL == query->key) {
         free(query);
@@ -212,7 +212,7 @@ static void initialise(void)
 
 void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, int number)
 {
-    cycle = number;
+    start_count = number;
     pthread_once(&is_initialised, initialise);
     *bootstrap = (struct mpix_bootstrap){
         .size = sizeof(*bootstrap),

@@ -128,15 +128,16 @@ std::vector<std::byte> made_up_publication(std::uint32_t number) {
 
 std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::byte const> target,
                                          mpixrma::engine::SessionTokens* tokens) {
-  mpixrma::engine::ProcessAddress its;
-  mpixrma::engine::Secret its_secret{};
-  if (!mpixrma::engine::read_published(target, &its, &its_secret)) std::abort();
+  mpixrma::engine::ProcessAddress address;
+  mpixrma::engine::Secret target_secret{};
+  if (!mpixrma::engine::read_published(target, &address, &target_secret)) std::abort();
   mpixrma::engine::SessionOpening const opening{
-      first_process + number, 1, its.process, ++targets[number].handshakes, targets[number].closed + 1, {}};
-  *tokens = mpixrma::engine::tokens_of(its_secret, opening);
+      first_process + number,     1, address.process, ++targets[number].handshakes,
+      targets[number].closed + 1, {}};
+  *tokens = mpixrma::engine::tokens_of(target_secret, opening);
   targets[number].token = tokens->request;  // the session's token in disconnect messages
   targets[number].is_disconnected = false;
-  return mpixrma::engine::make_handshake(its_secret, opening, mpixrma::engine::encode(address_of(number)));
+  return mpixrma::engine::make_handshake(target_secret, opening, mpixrma::engine::encode(address_of(number)));
 }
 
 void open_stub_network(std::size_t processes) {

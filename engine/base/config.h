@@ -65,7 +65,7 @@ struct mpix_engine_config {
   int ring_us;     /**< microseconds that an origin waits for a target of its host to poll the target's
                            ring; then the origin uses another protocol. The ring serves operations on
                            memory that is not mapped. 0: default, negative: the ring is not used */
-  int page_fill;   /**< nonzero: enter pages of mapped peer memory into the page tables in bulk */
+  int prefault;   /**< nonzero: a thread prefaults mapped memory of peers */
   int numa_memory; /**< nonzero: memory for segments is allocated on the NUMA node that the process is
                       bound to */
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires

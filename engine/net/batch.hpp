@@ -46,8 +46,8 @@ constexpr bool may_be_in_batch(RequestHeader const& header) noexcept {
 }
 
 /// Returns the number of target bytes that a request makes its receiver access or send beyond the data that
-/// it carries. The sum over the requests of a message is at most max_uncarried_bytes.
-std::uint64_t uncarried_bytes(RequestHeader const& header) noexcept;
+/// it carries. The sum over the requests of a message is at most max_bytes_without_payload.
+std::uint64_t bytes_without_payload(RequestHeader const& header) noexcept;
 
 /// Computes the expected header of the next record, equally on both sides.
 template <typename Header>

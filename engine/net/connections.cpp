@@ -38,13 +38,13 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
 void Connections::note_failed_connection(std::uint64_t process, Location const& location, Status status) {
   bool const refused = status == Status::unreachable && !descriptors_run_short();
   bool const ended = location.same_host ? !process_is_alive(location.pid) : refused;
-  if (ended) return lose(process, "it does not accept the connection");
+  if (ended) return fail(process, "it does not accept the connection");
   if (status == Status::unreachable)
     log_.write(LogLevel::error, "UCX cannot reach process %s", log_.name(process).c_str());
   by_process_.erase(process);
 }
 
-void Connections::lose(ucp_ep_h endpoint, char const* reason) {
+void Connections::fail(ucp_ep_h endpoint, char const* reason) {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
   // A disconnecting connection is idle. If the process has ended, the next connection to it detects that.
@@ -53,16 +53,16 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
                              .kind = wire::Disconnect::accept,
                              .connection = number_of(found->second),
                              .idle = true});
-  lose(found->second, reason);
+  fail(found->second, reason);
 }
 
-void Connections::lose(std::uint64_t process, char const* reason) { note_loss({process, reason}); }
+void Connections::fail(std::uint64_t process, char const* reason) { note_loss({process, reason}); }
 
-void Connections::lose_messages(std::uint64_t process, char const* reason) {
+void Connections::mark_unreachable_by_messages(std::uint64_t process, char const* reason) {
   note_loss({.process = process, .reason = reason, .messages_only = true});
 }
 
-void Connections::lose_replies(std::uint64_t process, char const* reason) {
+void Connections::fail_replies(std::uint64_t process, char const* reason) {
   note_loss({.process = process, .reason = reason, .messages_only = true, .awaits_replies = true});
 }
 

@@ -42,17 +42,17 @@ class Connections {
 
   /// Marks the connection of `endpoint` as lost. If a disconnect was requested, treats the request as
   /// accepted instead. May be called from any place, including UCX callbacks.
-  void lose(ucp_ep_h endpoint, char const* reason);
+  void fail(ucp_ep_h endpoint, char const* reason);
   /// Marks the connection to a process as lost, for example because the process has ended.
-  void lose(std::uint64_t process, char const* reason);
+  void fail(std::uint64_t process, char const* reason);
 
   /// Marks the connection to a process as lost because no message can be sent to it, although it may be
   /// alive.
-  void lose_messages(std::uint64_t process, char const* reason);
+  void mark_unreachable_by_messages(std::uint64_t process, char const* reason);
 
-  /// As lose_messages(), for an origin whose handshake has arrived, but to which no connection for replies
-  /// opens.
-  void lose_replies(std::uint64_t process, char const* reason);
+  /// As mark_unreachable_by_messages(), for an origin whose handshake has arrived, but to which no connection
+  /// for replies opens.
+  void fail_replies(std::uint64_t process, char const* reason);
 
   /// Marks the connection to a process as lost because a message on it was not authentic.
   void reject(std::uint64_t process, char const* reason);

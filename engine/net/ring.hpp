@@ -19,9 +19,9 @@ namespace mpixrma::engine {
 
 /// The location of a request's data, and the method by which fetched data is written.
 enum class Staging : std::uint16_t {
-  none,        ///< in the slot
-  cached,      ///< in a StagedRequest; of the slot only `staging` and `status` are used
-  past_caches  ///< like `cached`, but both sides write the staged data past the caches
+  none,         ///< in the slot
+  cached,       ///< in a StagedRequest; of the slot only `staging` and `status` are used
+  non_temporal  ///< like `cached`, but both sides write the staged data past the caches
 };
 
 /// A request on contiguous memory of the target, with the fields of wire::RequestHeader. Answered in place.

@@ -70,7 +70,7 @@ bool is_reasonable(RequestHeader const& header) noexcept {
     case RequestKind::put:
     case RequestKind::handshake: return true;
     case RequestKind::get:
-    case RequestKind::update: return uncarried_bytes(header) <= max_uncarried_bytes;
+    case RequestKind::update: return bytes_without_payload(header) <= max_bytes_without_payload;
     default: return header.bytes == 0;
   }
 }
@@ -248,7 +248,7 @@ LateError late_error(Status status, std::span<std::byte const> payload) noexcept
           issued};
 }
 
-std::uint64_t uncarried_bytes(RequestHeader const& header) noexcept {
+std::uint64_t bytes_without_payload(RequestHeader const& header) noexcept {
   return is_fetching(header) || copies_of_data(header) == 0 ? header.bytes : 0;
 }
 

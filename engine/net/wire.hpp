@@ -72,9 +72,9 @@ constexpr LockRequestKind lock_request_kind(LockRequest const& request) noexcept
   return request.overtakes ? LockRequestKind::overtaking : LockRequestKind::shared;
 }
 
-/// `operation` of a `lock_release`: `granted` for a lock that an answer has granted, `taken` for a lock that
-/// was acquired in shared memory (shared_lock.hpp); in both cases waiting requests must be served.
-enum class LockReleaseKind : std::uint8_t { granted, taken, count_ };
+/// `operation` of a `lock_release`: how the lock was acquired, by a message or in shared memory
+/// (shared_lock.hpp). In both cases waiting requests must be served.
+enum class LockReleaseKind : std::uint8_t { acquired_by_message, acquired_in_shared_memory, count_ };
 
 enum RequestFlag : std::uint16_t {
   flag_atomic = 1,       ///< execute under the stripes of the memory that this message accesses
@@ -91,7 +91,7 @@ enum RequestFlag : std::uint16_t {
       1024,            ///< lock_request: completes its position when `owner` has the lock, without an answer
   flag_arrays = 2048,  ///< update: as OpFlags::keeps_arrays
   flag_rmw = 4096,     ///< update: as OpFlags::read_modify_write
-  flag_ends_batch = 8192  ///< with flag_delayed_ack: the acknowledgement of the whole batch is delayed
+  flag_batch_delayed_ack = 8192  ///< with flag_delayed_ack: the acknowledgement of the whole batch is delayed
 };
 
 /// As received, `kind` may be any number: check() validates it.
@@ -213,8 +213,8 @@ inline constexpr std::size_t max_repeated_runs = 64;
 inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;
 
 /// Maximum number of target bytes that a request, or the requests of a batch together, may access without
-/// carrying data for them, or fetch (uncarried_bytes()); legitimate requests stay within a fragment.
-inline constexpr std::uint64_t max_uncarried_bytes = 16 * 1024 * 1024;
+/// carrying data for them, or fetch (bytes_without_payload()); legitimate requests stay within a fragment.
+inline constexpr std::uint64_t max_bytes_without_payload = 16 * 1024 * 1024;
 
 /// Whether the request is answered with `bytes` bytes of the target's memory.
 constexpr bool is_fetching(RequestHeader const& header) noexcept {

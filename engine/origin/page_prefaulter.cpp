@@ -36,7 +36,7 @@ std::uint64_t faults_of_others() noexcept { return minor_faults(RUSAGE_SELF) - m
 
 }  // namespace
 
-PageFiller::~PageFiller() {
+PagePrefaulter::~PagePrefaulter() {
   {
     std::lock_guard const held(lock_);
     stopping_ = true;
@@ -46,7 +46,7 @@ PageFiller::~PageFiller() {
 }
 
 /// Takes the lock; a thread that fills yields the lock between two chunks.
-std::unique_lock<std::mutex> PageFiller::lock_with_priority() {
+std::unique_lock<std::mutex> PagePrefaulter::lock_with_priority() {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock held(lock_);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ std::unique_lock<std::mutex> PageFiller::lock_with_priority() {
 }
 
 /// If memory is short, the region stays unwatched: filling is never required.
-PageFiller::Watch PageFiller::watch(Mapping const& mapping) try {
+PagePrefaulter::Watch PagePrefaulter::watch(Mapping const& mapping) try {
   auto const held = lock_with_priority();
   if (unsupported_ || !start()) return {};
   regions_.emplace_back(mapping.base(), mapping.length(), pagemap_.get());
@@ -64,22 +64,22 @@ PageFiller::Watch PageFiller::watch(Mapping const& mapping) try {
   return {};
 }
 
-void PageFiller::Watch::renew() noexcept {
-  if (filler_ == nullptr) return;
-  auto const held = filler_->lock_with_priority();
+void PagePrefaulter::Watch::renew() noexcept {
+  if (prefaulter_ == nullptr) return;
+  auto const held = prefaulter_->lock_with_priority();
   place_->renew();
-  filler_->changed_.notify_one();
+  prefaulter_->changed_.notify_one();
 }
 
-void PageFiller::Watch::end() noexcept {
-  if (filler_ == nullptr) return;
-  auto const held = filler_->lock_with_priority();
-  filler_->regions_.erase(place_);
-  filler_ = nullptr;
+void PagePrefaulter::Watch::end() noexcept {
+  if (prefaulter_ == nullptr) return;
+  auto const held = prefaulter_->lock_with_priority();
+  prefaulter_->regions_.erase(place_);
+  prefaulter_ = nullptr;
 }
 
 /// Starts the thread unless it runs. Returns whether it runs.
-bool PageFiller::start() {
+bool PagePrefaulter::start() {
   if (thread_.joinable()) return true;
   pagemap_ = FileDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   unsupported_ = !pagemap_;
@@ -95,11 +95,11 @@ bool PageFiller::start() {
   return !unsupported_;
 }
 
-bool PageFiller::is_anything_left() const noexcept {
-  return std::ranges::any_of(regions_, [](FilledRegion const& region) { return !region.is_full(); });
+bool PagePrefaulter::is_anything_left() const noexcept {
+  return std::ranges::any_of(regions_, [](PrefaultedRegion const& region) { return !region.is_full(); });
 }
 
-void PageFiller::run() {
+void PagePrefaulter::run() {
   Clock::duration sleep = initial_interval;
   Clock::duration slice = initial_interval;
   std::unique_lock held(lock_);
@@ -130,15 +130,15 @@ void PageFiller::run() {
 }
 
 /// Visits each chunk at most once. Returns whether entries of page tables were added.
-bool PageFiller::fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held) {
+bool PagePrefaulter::fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held) {
   bool filled = false;
   for (std::size_t left = regions_.size(); left != 0 && !regions_.empty(); --left) {
     // The next slice begins with the next region; this region continues later, where this slice ends.
     regions_.splice(regions_.end(), regions_, regions_.begin());
     for (std::size_t chunk = 0; !regions_.empty() && chunk < regions_.back().chunks(); ++chunk) {
       auto const step = regions_.back().step();
-      filled = filled || step == FilledRegion::Step::filled;
-      unsupported_ = step == FilledRegion::Step::unsupported;
+      filled = filled || step == PrefaultedRegion::Step::filled;
+      unsupported_ = step == PrefaultedRegion::Step::unsupported;
       if (unsupported_ || stopping_ || Clock::now() >= end) return filled;
       yield_lock(held);
     }
@@ -146,7 +146,7 @@ bool PageFiller::fill_until(Clock::time_point end, std::unique_lock<std::mutex>&
   return filled;
 }
 
-void PageFiller::yield_lock(std::unique_lock<std::mutex>& held) {
+void PagePrefaulter::yield_lock(std::unique_lock<std::mutex>& held) {
   if (waiting_.load(std::memory_order_relaxed) == 0) return;
   held.unlock();
   while (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();

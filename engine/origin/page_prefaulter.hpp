@@ -18,23 +18,24 @@ namespace mpixrma::engine {
 
 /// The thread starts with the first region, and sleeps while the process has few page faults. Its run
 /// time is at most twice the time during which the process took faults.
-class PageFiller {
+class PagePrefaulter {
  public:
   /// Regions with a segment of at least this size are worth a thread.
   static constexpr std::size_t worthwhile_bytes = 1024 * 1024;
 
-  PageFiller() = default;
-  ~PageFiller();
-  PageFiller(PageFiller const&) = delete;
-  PageFiller& operator=(PageFiller const&) = delete;
+  PagePrefaulter() = default;
+  ~PagePrefaulter();
+  PagePrefaulter(PagePrefaulter const&) = delete;
+  PagePrefaulter& operator=(PagePrefaulter const&) = delete;
 
   /// A watched region. end() waits while a chunk of any region is being filled.
   class Watch {
    public:
     Watch() = default;
-    Watch(Watch&& other) noexcept : filler_(std::exchange(other.filler_, nullptr)), place_(other.place_) {}
+    Watch(Watch&& other) noexcept
+        : prefaulter_(std::exchange(other.prefaulter_, nullptr)), place_(other.place_) {}
     Watch& operator=(Watch&& other) noexcept {
-      std::swap(filler_, other.filler_);
+      std::swap(prefaulter_, other.prefaulter_);
       std::swap(place_, other.place_);
       return *this;
     }
@@ -43,14 +44,15 @@ class PageFiller {
     void end() noexcept;
     /// The owner has allocated memory in the region: pages may have been removed from the page tables.
     void renew() noexcept;
-    explicit operator bool() const noexcept { return filler_ != nullptr; }
+    explicit operator bool() const noexcept { return prefaulter_ != nullptr; }
 
    private:
-    friend class PageFiller;
-    Watch(PageFiller& filler, std::list<FilledRegion>::iterator place) : filler_(&filler), place_(place) {}
+    friend class PagePrefaulter;
+    Watch(PagePrefaulter& filler, std::list<PrefaultedRegion>::iterator place)
+        : prefaulter_(&filler), place_(place) {}
 
-    PageFiller* filler_ = nullptr;
-    std::list<FilledRegion>::iterator place_;
+    PagePrefaulter* prefaulter_ = nullptr;
+    std::list<PrefaultedRegion>::iterator place_;
   };
 
   /// Returns an empty Watch if the system does not permit filling, or if memory is short. `mapping` must be
@@ -70,7 +72,7 @@ class PageFiller {
   std::mutex lock_;  ///< held while a chunk is filled
   std::condition_variable changed_;
   std::atomic<unsigned> waiting_{0};  ///< number of threads that want the lock
-  std::list<FilledRegion> regions_;
+  std::list<PrefaultedRegion> regions_;
   FileDescriptor pagemap_;
   bool unsupported_ = false;
   bool stopping_ = false;

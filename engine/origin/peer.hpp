@@ -149,15 +149,15 @@ class Peer : public mpix_engine_peer {
 
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from
   /// here on.
-  void lose() noexcept {
+  void mark_unreachable() noexcept {
     guard_.raise(lost_);
-    lose_messages();
+    mark_unreachable_by_messages();
   }
   bool is_lost() const noexcept { return guard_.is_at_maximum(); }
   /// Marks the process as out of reach of messages. It may be alive, and shared memory stays accessible, but
   /// no lock may be acquired there: the agent would not be notified of its release.
-  void lose_messages() noexcept { messages_lost_.store(true, std::memory_order_relaxed); }
-  bool has_lost_messages() const noexcept { return messages_lost_.load(std::memory_order_relaxed); }
+  void mark_unreachable_by_messages() noexcept { messages_lost_.store(true, std::memory_order_relaxed); }
+  bool is_unreachable_by_messages() const noexcept { return messages_lost_.load(std::memory_order_relaxed); }
   /// Marks the process as unable to change memory of this one from here on, although it may be alive: no
   /// signal of the process arrives any more.
   void mark_silent() noexcept { silent_.store(true, std::memory_order_relaxed); }

@@ -14,14 +14,14 @@ constexpr std::uint64_t max_in_flight = 8192;
 bool MessageStream::is_executed(std::uint64_t sequence) const noexcept {
   // Operations of a lost connection fail one by one, once UCX has released their buffers.
   if (!broken && executed.load(std::memory_order_acquire) < sequence) return false;
-  Outstanding const* const oldest = unfinished.front();
+  TrackedOperation const* const oldest = unfinished.front();
   return oldest == nullptr || oldest->last_sequence > sequence;
 }
 
 bool MessageStream::is_complete_locally(std::uint64_t sequence) const noexcept {
   if (broken) return unfinished.front() == nullptr;
   // Starts with the newest one, which is the most likely to be outstanding.
-  for (Outstanding const* entry = unfinished.back(); entry != nullptr; entry = entry->previous) {
+  for (TrackedOperation const* entry = unfinished.back(); entry != nullptr; entry = entry->previous) {
     if (entry->first_sequence <= sequence && !entry->buffers_released()) return false;
   }
   return true;

@@ -54,9 +54,9 @@ struct MessageStream {
   /// Messages with OpFlags::overlap_ordered, if other protocols reach the peer as well; else null.
   std::unique_ptr<RecentAccesses> accesses;
   /// Operations that are not sent, or wait for replies or acknowledgements, in issue order.
-  OutstandingList unfinished;
+  TrackedOperationList unfinished;
   /// The first operation of `unfinished` that is not sent completely; none behind it is, either.
-  Outstanding* unsent = nullptr;
+  TrackedOperation* unsent = nullptr;
   Credit credit;
   std::uint64_t newest_sent = 0;                          ///< position of the newest message sent
   [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
@@ -91,7 +91,7 @@ struct MessageStream {
   /// messages in flight permit it. Further operations are queued here instead of in UCX.
   bool may_send() const noexcept;
   /// Whether an acknowledgement is certain to arrive.
-  bool is_busy() const noexcept {
+  bool expects_acknowledgement() const noexcept {
     return !newest_has_delayed_ack && executed.load(std::memory_order_relaxed) < newest_sent;
   }
 };

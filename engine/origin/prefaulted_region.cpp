@@ -19,7 +19,7 @@ constexpr std::size_t max_ahead = 64;
 
 }  // namespace
 
-FilledRegion::FilledRegion(std::byte* base, std::size_t length, int pagemap)
+PrefaultedRegion::PrefaultedRegion(std::byte* base, std::size_t length, int pagemap)
     : page_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))),
       base_(base),
       length_(length),
@@ -27,20 +27,20 @@ FilledRegion::FilledRegion(std::byte* base, std::size_t length, int pagemap)
       ahead_of_base_(reinterpret_cast<std::uintptr_t>(base) % (pages_of_chunk * page_)),
       entered_((ahead_of_base_ + length + pages_of_chunk * page_ - 1) / (pages_of_chunk * page_)) {}
 
-void FilledRegion::renew() noexcept {
+void PrefaultedRegion::renew() noexcept {
   std::ranges::fill(entered_, std::uint16_t{0});
   ahead_ = 0;
   full_ = 0;
 }
 
-FilledRegion::Range FilledRegion::range(std::size_t chunk) const noexcept {
+PrefaultedRegion::Range PrefaultedRegion::range(std::size_t chunk) const noexcept {
   std::size_t const bytes = pages_of_chunk * page_;
   std::size_t const begin = std::max(chunk * bytes, ahead_of_base_) - ahead_of_base_;
   std::size_t const end = std::min((chunk + 1) * bytes - ahead_of_base_, length_);
   return {base_ + begin, (end - begin) / page_};
 }
 
-std::size_t FilledRegion::count_entered(std::size_t chunk) const {
+std::size_t PrefaultedRegion::count_entered(std::size_t chunk) const {
   auto const [begin, pages] = range(chunk);
   std::array<std::uint64_t, pages_of_chunk> entries;
   auto const place = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / page_ * sizeof entries[0]);
@@ -52,13 +52,13 @@ std::size_t FilledRegion::count_entered(std::size_t chunk) const {
 }
 
 /// Returns the number of filled chunks directly in front of this one, at most `max_ahead`.
-std::size_t FilledRegion::filled_before(std::size_t chunk) const noexcept {
+std::size_t PrefaultedRegion::filled_before(std::size_t chunk) const noexcept {
   std::size_t count = 0;
   while (count < max_ahead && count < chunk && entered_[chunk - count - 1] != 0) ++count;
   return count;
 }
 
-FilledRegion::Step FilledRegion::step() {
+PrefaultedRegion::Step PrefaultedRegion::step() {
   std::size_t const chunk = next_;
   next_ = chunk + 1 < entered_.size() ? chunk + 1 : 0;
   bool const follows = ahead_ != 0;
@@ -75,7 +75,7 @@ FilledRegion::Step FilledRegion::step() {
   return fill(chunk);
 }
 
-FilledRegion::Step FilledRegion::fill(std::size_t chunk) {
+PrefaultedRegion::Step PrefaultedRegion::fill(std::size_t chunk) {
   auto const [begin, pages] = range(chunk);
   std::array<unsigned char, pages_of_chunk> exists;
   if (::mincore(begin, pages * page_, exists.data()) != 0) return Step::none;

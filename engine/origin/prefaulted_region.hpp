@@ -15,12 +15,12 @@ namespace mpixrma::engine {
 /// behind it are filled as are already filled directly in front of it, but at least one and at most 64. With
 /// accesses to consecutive chunks, the page tables thus take at most twice the memory that the accesses alone
 /// would have given them.
-class FilledRegion {
+class PrefaultedRegion {
  public:
   static constexpr std::size_t pages_of_chunk = 512;
 
   /// `base` is a multiple of the page size, and so is `length`. `pagemap`: descriptor of /proc/self/pagemap.
-  FilledRegion(std::byte* base, std::size_t length, int pagemap);
+  PrefaultedRegion(std::byte* base, std::size_t length, int pagemap);
 
   enum class Step : std::uint8_t {
     none,        ///< no page was entered

@@ -152,11 +152,11 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
 
 /// Makes the filler watch the region, in which a segment of this size was found, if the size is large enough.
 void RemoteSegments::watch(MappedRegion& region, std::size_t segment_bytes) {
-  if (filler_ == nullptr || segment_bytes < PageFiller::worthwhile_bytes) return;
+  if (prefaulter_ == nullptr || segment_bytes < PagePrefaulter::worthwhile_bytes) return;
   if (region.watch)
     region.watch.renew();
   else
-    region.watch = filler_->watch(region.mapping);
+    region.watch = prefaulter_->watch(region.mapping);
 }
 
 std::shared_ptr<RemoteSegments::MappedRegions> RemoteSegments::abandon() {

@@ -37,7 +37,7 @@ class RemoteSegments {
 
   /// Regions in which a large segment is found from here on are watched by `filler`, which must outlive their
   /// mappings.
-  void set_filler(PageFiller& filler) noexcept { filler_ = &filler; }
+  void set_prefaulter(PagePrefaulter& filler) noexcept { prefaulter_ = &filler; }
 
   /// Fills `out` with the live segment that contains `address`, mapped if its region can be mapped; false if
   /// there is none. `mapped`: loads and stores can access the segment.
@@ -81,7 +81,7 @@ class RemoteSegments {
     std::uint64_t generation = 0;
     std::uint64_t base = 0;
     Mapping mapping;
-    PageFiller::Watch watch;                           ///< ends before the mapping
+    PagePrefaulter::Watch watch;                       ///< ends before the mapping
     std::chrono::steady_clock::time_point retry_at{};  ///< after a failure
   };
   using MappedRegions = std::vector<MappedRegion>;  ///< by the owner's slot number
@@ -112,7 +112,7 @@ class RemoteSegments {
   void watch(MappedRegion& region, std::size_t segment_bytes);
 
   mutable std::mutex mutex_;
-  PageFiller* filler_ = nullptr;
+  PagePrefaulter* prefaulter_ = nullptr;
   Log const* log_ = &common_log;
   pid_t pid_ = 0;
   bool own_ = false;

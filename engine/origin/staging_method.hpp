@@ -30,12 +30,12 @@ class StagingMethodChooser {
   Staging choose(std::size_t bytes, StagedReply reply) noexcept {
     Kind& kind = of(bytes, reply);
     std::uint32_t const number = kind.requests.fetch_add(1, std::memory_order_relaxed);
-    if (number < 2 * trial) return number < trial ? Staging::cached : Staging::past_caches;
-    bool const past_caches = kind.cost(Staging::past_caches) < kind.cost(Staging::cached);
+    if (number < 2 * trial) return number < trial ? Staging::cached : Staging::non_temporal;
+    bool const non_temporal = kind.cost(Staging::non_temporal) < kind.cost(Staging::cached);
     std::uint32_t const phase = number % trial_period;
-    if (phase == 0) kind.trial_past_caches.store(!past_caches, std::memory_order_relaxed);
-    bool const chosen = phase < trial ? kind.trial_past_caches.load(std::memory_order_relaxed) : past_caches;
-    return chosen ? Staging::past_caches : Staging::cached;
+    if (phase == 0) kind.trial_past_caches.store(!non_temporal, std::memory_order_relaxed);
+    bool const chosen = phase < trial ? kind.trial_past_caches.load(std::memory_order_relaxed) : non_temporal;
+    return chosen ? Staging::non_temporal : Staging::cached;
   }
 
   /// Records the time of the request for which `staging` was chosen.
@@ -59,7 +59,7 @@ class StagingMethodChooser {
   static constexpr std::uint64_t cost_unit = 64 * 1024;
   static constexpr std::size_t sizes = 7;  ///< by powers of two; all sizes from half a megabyte on share one
 
-  static std::size_t index_of(Staging staging) noexcept { return staging == Staging::past_caches ? 1 : 0; }
+  static std::size_t index_of(Staging staging) noexcept { return staging == Staging::non_temporal ? 1 : 0; }
 
   struct Kind {
     std::atomic<std::uint32_t> requests{0};

@@ -7,7 +7,7 @@ constexpr std::uint64_t index_mask = 0xffffffff;
 constexpr unsigned round_shift = 32;
 }  // namespace
 
-void OutstandingList::push_back(Outstanding& entry) noexcept {
+void TrackedOperationList::push_back(TrackedOperation& entry) noexcept {
   entry.list = this;
   entry.previous = back_;
   entry.next = nullptr;
@@ -15,13 +15,13 @@ void OutstandingList::push_back(Outstanding& entry) noexcept {
   back_ = &entry;
 }
 
-void OutstandingList::remove(Outstanding& entry) noexcept {
+void TrackedOperationList::remove(TrackedOperation& entry) noexcept {
   (entry.previous != nullptr ? entry.previous->next : front_) = entry.next;
   (entry.next != nullptr ? entry.next->previous : back_) = entry.previous;
   entry.previous = entry.next = nullptr;
 }
 
-Outstanding& OutstandingPool::take() {
+TrackedOperation& TrackedOperationPool::take() {
   std::uint32_t index = 0;
   if (free_.empty()) {
     index = static_cast<std::uint32_t>(entries_.size());
@@ -32,7 +32,7 @@ Outstanding& OutstandingPool::take() {
     index = free_.back();
     free_.pop_back();
   }
-  Outstanding& entry = entries_[index];
+  TrackedOperation& entry = entries_[index];
   // The upper half counts the uses and is never 0, so that no operation id is 0.
   std::uint64_t round = (entry.operation_id >> round_shift) + 1;
   if (round > index_mask) round = 1;
@@ -41,17 +41,17 @@ Outstanding& OutstandingPool::take() {
   return entry;
 }
 
-void OutstandingPool::release(Outstanding& entry) noexcept {
+void TrackedOperationPool::release(TrackedOperation& entry) noexcept {
   std::uint64_t const operation_id = entry.operation_id;
-  entry = Outstanding{};
+  entry = TrackedOperation{};
   entry.operation_id = operation_id;
   free_.push_back(static_cast<std::uint32_t>(operation_id & index_mask));
 }
 
-Outstanding* OutstandingPool::find(std::uint64_t operation_id) noexcept {
+TrackedOperation* TrackedOperationPool::find(std::uint64_t operation_id) noexcept {
   std::uint64_t const index = operation_id & index_mask;
   if (index >= entries_.size()) return nullptr;
-  Outstanding& entry = entries_[index];
+  TrackedOperation& entry = entries_[index];
   return entry.live && entry.operation_id == operation_id ? &entry : nullptr;
 }
 

@@ -15,13 +15,13 @@
 namespace mpixrma::engine {
 
 class OperationStreams;
-class OutstandingList;
+class TrackedOperationList;
 class Peer;
 
 /// An atomic operation on another process that takes several messages first requests the target's stripes.
 enum class LockState : std::uint8_t { not_needed, needed, requested, granted };
 
-struct Outstanding {
+struct TrackedOperation {
   MessageOperation operation;
   OwnedLayout target_layout;  ///< the layouts that `operation` views
   OwnedLayout source_layout;
@@ -42,9 +42,9 @@ struct Outstanding {
   Status status = Status::ok;
   bool reported = false;  ///< the failure is reported; later failures of its messages are not
   std::optional<wire::SegmentReply> segment;  ///< answer to a find_segment
-  OutstandingList* list = nullptr;            ///< list that contains it
-  Outstanding* previous = nullptr;
-  Outstanding* next = nullptr;
+  TrackedOperationList* list = nullptr;       ///< list that contains it
+  TrackedOperation* previous = nullptr;
+  TrackedOperation* next = nullptr;
   std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely
   bool live = false;
 
@@ -61,29 +61,29 @@ struct Outstanding {
 };
 
 /// Doubly linked through the objects: removal from the middle without search.
-class OutstandingList {
+class TrackedOperationList {
  public:
-  Outstanding* front() const noexcept { return front_; }
-  Outstanding* back() const noexcept { return back_; }
-  void push_back(Outstanding& entry) noexcept;
-  void remove(Outstanding& entry) noexcept;
+  TrackedOperation* front() const noexcept { return front_; }
+  TrackedOperation* back() const noexcept { return back_; }
+  void push_back(TrackedOperation& entry) noexcept;
+  void remove(TrackedOperation& entry) noexcept;
 
  private:
-  Outstanding* front_ = nullptr;
-  Outstanding* back_ = nullptr;
+  TrackedOperation* front_ = nullptr;
+  TrackedOperation* back_ = nullptr;
 };
 
 /// Owns the objects and identifies them by ids that are not reused soon, so that a late or forged reply
 /// does not match another operation.
-class OutstandingPool {
+class TrackedOperationPool {
  public:
-  Outstanding& take();
-  void release(Outstanding& entry) noexcept;
+  TrackedOperation& take();
+  void release(TrackedOperation& entry) noexcept;
   /// Returns nullptr for an operation id that identifies no live operation.
-  Outstanding* find(std::uint64_t operation_id) noexcept;
+  TrackedOperation* find(std::uint64_t operation_id) noexcept;
 
  private:
-  std::deque<Outstanding> entries_;  ///< addresses are stable
+  std::deque<TrackedOperation> entries_;  ///< addresses are stable
   std::vector<std::uint32_t> free_;
 };
 

@@ -30,7 +30,7 @@ char const* name_of(wire::RequestKind kind) noexcept {
   }
 }
 
-void describe_entry(Outstanding const& entry, BoundedText& text) {
+void describe_entry(TrackedOperation const& entry, BoundedText& text) {
   text.add("    ");
   describe(entry.operation.header, entry.operation.total, text);
   if (!entry.started())
@@ -60,7 +60,7 @@ void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedTex
 }
 
 void TrackedOperations::describe_lock_requests(BoundedText& text) const {
-  for (Outstanding const* entry = detached_.front(); entry != nullptr; entry = entry->next) {
+  for (TrackedOperation const* entry = detached_.front(); entry != nullptr; entry = entry->next) {
     if (!entry->is_a(wire::RequestKind::lock_request)) continue;
     text.add("  to process %s: ", text.name(entry->peer->process()).c_str());
     describe(entry->operation.header, entry->operation.total, text);
@@ -85,7 +85,7 @@ void describe_outstanding(Peer& peer, BoundedText& text) {
     text.add("    what follows message %llu waits for a lock\n", static_cast<Long>(stream.followed_by_all));
   constexpr int max_entries = 16;
   int entries = 0;
-  for (Outstanding const* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
+  for (TrackedOperation const* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
     if (++entries <= max_entries) describe_entry(*entry, text);
   }
   if (entries > max_entries) text.add("    and %d more\n", entries - max_entries);

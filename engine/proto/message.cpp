@@ -20,7 +20,7 @@ void MessageProtocol::ucx_started() {
     try {
       resume(process);
     } catch (std::bad_alloc const&) {
-      connections_.lose_messages(process, "no memory for the connection");
+      connections_.mark_unreachable_by_messages(process, "no memory for the connection");
     }
   }
 }
@@ -29,7 +29,7 @@ void MessageProtocol::ucx_failed() {
   // One by one: a call that lacks memory is repeated for the rest.
   std::vector<std::uint64_t>& waiting = sessions.waiting();
   for (; !waiting.empty(); waiting.pop_back())
-    connections_.lose_messages(waiting.back(), "UCX does not start in this process");
+    connections_.mark_unreachable_by_messages(waiting.back(), "UCX does not start in this process");
 }
 
 void MessageProtocol::take_addresses() {
@@ -40,9 +40,9 @@ void MessageProtocol::take_addresses() {
     if (connections_.find_open(answer.process) != nullptr || sessions.learn_address(*peer, answer.address)) {
       resume(answer.process);
     } else if (answer.failure != nullptr) {
-      connections_.lose_messages(answer.process, answer.failure);
+      connections_.mark_unreachable_by_messages(answer.process, answer.failure);
     } else {
-      connections_.lose_messages(answer.process, "its address is not usable");
+      connections_.mark_unreachable_by_messages(answer.process, "its address is not usable");
     }
   });
 }
@@ -60,15 +60,15 @@ bool MessageProtocol::remove_peer(Peer& peer) {
   return true;
 }
 
-Peer* MessageProtocol::lose(Connections::Loss const& loss) {
+Peer* MessageProtocol::handle_loss(Connections::Loss const& loss) {
   Peer* const known = sessions.peer_of(loss.process);
   if (known == nullptr) return nullptr;
   Peer& peer = *known;
   MessageStream& stream = peer.state().messages;
   if (loss.messages_only && peer.state().shares_memory)
-    peer.lose_messages();
+    peer.mark_unreachable_by_messages();
   else
-    peer.lose();
+    peer.mark_unreachable();
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations make this an error.
   bool const idle = stream.is_executed(stream.delayed.newest_operation(peer.newest()));
@@ -140,7 +140,7 @@ void MessageProtocol::resume(std::uint64_t process) {
   if (sessions.connect(*peer)) {
     streams.note_due(*peer);
   } else {
-    connections_.lose_messages(process, "the connection cannot be reopened");
+    connections_.mark_unreachable_by_messages(process, "the connection cannot be reopened");
   }
 }
 

@@ -69,7 +69,7 @@ class MessageProtocol {
   /// Removes a lost peer. Returns false if it is still referenced.
   bool remove_peer(Peer& peer);
   /// Fails all outstanding operations to a process that is unreachable. Returns the peer, if there is one.
-  Peer* lose(Connections::Loss const& loss);
+  Peer* handle_loss(Connections::Loss const& loss);
 
   // For engine/target/connection_eviction.hpp; a process that is not a peer has nothing in flight.
   bool is_idle(std::uint64_t process) const noexcept;

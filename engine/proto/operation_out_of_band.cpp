@@ -18,7 +18,7 @@ std::optional<Issued> OperationStreams::issue_out_of_band(Peer& peer, RmaOp cons
   message.completes_when_executed = message.excluded_from_batch = true;
   message.completion = operation.completion;
   out_of_band_.reserve(out_of_band_.size() + 1);  // nothing may fail once the operation is tracked
-  Outstanding& entry = tracked_.remember(peer, message);
+  TrackedOperation& entry = tracked_.remember(peer, message);
   tracked_.note_sent(entry);
   std::uint64_t const fragments = count_fragments(entry.operation.target, message.total, limits_for(message));
   entry.last_sequence = peer.reserve(fragments);
@@ -30,7 +30,7 @@ std::optional<Issued> OperationStreams::issue_out_of_band(Peer& peer, RmaOp cons
 }
 
 /// Sends all messages of the entry ahead of unsent ones, which keep their earlier positions.
-void OperationStreams::send_out_of_band(Outstanding& entry) {
+void OperationStreams::send_out_of_band(TrackedOperation& entry) {
   Peer& peer = *entry.peer;
   MessageStream& stream = peer.state().messages;
   if (stream.has_open_batch()) sender_.send_batch(peer);

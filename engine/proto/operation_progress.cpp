@@ -11,11 +11,11 @@ void OperationStreams::progress(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
   // No message is in flight whose answer would trigger sending the batch.
-  if (stream.has_open_batch() && !stream.is_busy()) sender_.send_batch(peer);
+  if (stream.has_open_batch() && !stream.expects_acknowledgement()) sender_.send_batch(peer);
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   // In issue order: entries behind one that is not sent completely cannot be finished.
-  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr && entry->sent_completely();) {
-    Outstanding* const next = entry->next;
+  for (TrackedOperation* entry = stream.unfinished.front(); entry != nullptr && entry->sent_completely();) {
+    TrackedOperation* const next = entry->next;
     if (TrackedOperations::is_finished(*entry, executed)) tracked_.finish(*entry);
     entry = next;
   }
@@ -35,7 +35,7 @@ void OperationStreams::progress_due() {
 }
 
 /// Pauses for longer each time, so that waiting threads can take the stripes that the operation releases.
-void OperationStreams::note_busy(Outstanding& entry) {
+void OperationStreams::note_busy(TrackedOperation& entry) {
   constexpr unsigned longest_pause = 6;
   entry.stripe_lock.release();
   busy_retries_.push_back({entry.operation_id, 1u << std::min(entry.busy_answers++, longest_pause)});
@@ -49,7 +49,7 @@ void OperationStreams::retry() {
   waiting.reserve(busy_retries_.size());  // `busy_retries_` takes them back without further memory
   waiting.swap(busy_retries_);
   for (auto const& [operation_id, pause] : waiting) {
-    Outstanding* const entry = tracked_.find(operation_id);
+    TrackedOperation* const entry = tracked_.find(operation_id);
     if (entry == nullptr || entry->peer->state().messages.broken) continue;  // lost meanwhile
     if (pause == 0 && entry->stripe_lock.acquire()) {
       send_again(*entry);
@@ -60,7 +60,7 @@ void OperationStreams::retry() {
 }
 
 /// Resends a message that was answered `busy` at its old position of the stream.
-void OperationStreams::send_again(Outstanding& entry) {
+void OperationStreams::send_again(TrackedOperation& entry) {
   if (entry.lock == LockState::requested) return send_lock(entry);
   MessageOperation const& operation = entry.operation;
   Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));

@@ -57,7 +57,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
   // Counts on the normalised layout, from which the fragments are made.
-  Outstanding& entry = tracked_.remember(peer, operation);
+  TrackedOperation& entry = tracked_.remember(peer, operation);
   std::uint64_t const fragments =
       count_fragments(entry.operation.target, operation.total, limits_for(operation));
   bool const locks_first = atomic && !self && fragments > 1;
@@ -126,7 +126,7 @@ bool OperationStreams::is_full(Peer& peer) const noexcept {
 void OperationStreams::advance(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   while (stream.unsent != nullptr && !stream.broken) {
-    Outstanding& entry = *stream.unsent;
+    TrackedOperation& entry = *stream.unsent;
     if (entry.lock == LockState::requested) return;
     while (!entry.sent_completely()) {
       if (!stream.may_send() || !may_start(entry)) return;
@@ -163,14 +163,14 @@ void OperationStreams::note_stalled(Peer& peer) {
   try {
     stalled_.push_back(&peer);
   } catch (std::bad_alloc const&) {
-    sender_.lose(peer);
+    sender_.fail_connection(peer);
   }
 }
 
 /// An atomic operation of this process on itself holds the stripes of both sides from its first message on,
 /// and earlier messages may wait for these stripes. So its predecessors must be executed first. If it takes
 /// several messages, it must follow all earlier ones, because those that wait for the stripes occupy credit.
-bool OperationStreams::may_start(Outstanding const& entry) const noexcept {
+bool OperationStreams::may_start(TrackedOperation const& entry) const noexcept {
   bool const on_itself = entry.peer->process() == credentials_.process;
   if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
   bool const several = entry.first_sequence != entry.last_sequence;
@@ -179,18 +179,19 @@ bool OperationStreams::may_start(Outstanding const& entry) const noexcept {
 }
 
 Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& operation,
-                                       Fragment const& fragment, std::uint64_t sequence, Outstanding* entry) {
+                                       Fragment const& fragment, std::uint64_t sequence,
+                                       TrackedOperation* entry) {
   try {
     return try_send_fragment(peer, operation, fragment, sequence, entry);
   } catch (std::bad_alloc const&) {
-    sender_.lose(peer);
+    sender_.fail_connection(peer);
     return Status::transport;
   }
 }
 
 Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& operation,
                                            Fragment const& fragment, std::uint64_t sequence,
-                                           Outstanding* entry) {
+                                           TrackedOperation* entry) {
   Layout const described = described_by(operation, fragment);
   wire::RequestHeader header = header_of(operation, fragment, described);
   header.sequence = sequence;
@@ -198,7 +199,7 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
   if (operation.delayed_ack) sender_.note_series_end(peer);
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
-    if (operation.delayed_ack && delay_batch(peer)) header.flags |= wire::flag_ends_batch;
+    if (operation.delayed_ack && delay_batch(peer)) header.flags |= wire::flag_batch_delayed_ack;
     write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);
     if (operation.delayed_ack) sender_.send_batch(peer);
     return Status::ok;
@@ -213,7 +214,7 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
     entry->streams = this;
     message.sent_argument = entry;
     message.sent = [](void* argument) noexcept {
-      auto& sent = *static_cast<Outstanding*>(argument);
+      auto& sent = *static_cast<TrackedOperation*>(argument);
       if (--sent.sends_in_flight == 0) sent.streams->note_due(*sent.peer);
     };
   } else if (payload_bytes != 0) {
@@ -232,7 +233,7 @@ bool OperationStreams::delay_batch(Peer& peer) noexcept {
 }
 
 /// Requests the stripes of the operation from the target, as the first message of the operation.
-void OperationStreams::send_lock(Outstanding& entry) {
+void OperationStreams::send_lock(TrackedOperation& entry) {
   wire::RequestHeader header = entry.operation.header;
   header.kind = wire::RequestKind::stripe_lock;
   header.flags &= wire::flag_no_wait;
@@ -245,11 +246,11 @@ void OperationStreams::send_lock(Outstanding& entry) {
   try {
     (void)sender_.send(*entry.peer, header, sender_.message(), 0);
   } catch (std::bad_alloc const&) {
-    sender_.lose(*entry.peer);
+    sender_.fail_connection(*entry.peer);
   }
 }
 
-Outstanding& OperationStreams::queue_query(Peer& peer, KeyQuery const& query) {
+TrackedOperation& OperationStreams::queue_query(Peer& peer, KeyQuery const& query) {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
   operation.header.address = query.address;
@@ -257,9 +258,9 @@ Outstanding& OperationStreams::queue_query(Peer& peer, KeyQuery const& query) {
   return queue(peer, operation);
 }
 
-Outstanding* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
+TrackedOperation* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
   if (!sessions_.connect(peer)) return nullptr;
-  Outstanding& entry = queue_query(peer, {address, ExposureId::none});
+  TrackedOperation& entry = queue_query(peer, {address, ExposureId::none});
   advance(peer);
   return &entry;
 }
@@ -276,8 +277,8 @@ void OperationStreams::query_key(Peer& peer, KeyQuery const& query) {
   advance(peer);
 }
 
-Outstanding& OperationStreams::queue(Peer& peer, MessageOperation const& operation) {
-  Outstanding& entry = tracked_.remember(peer, operation);
+TrackedOperation& OperationStreams::queue(Peer& peer, MessageOperation const& operation) {
+  TrackedOperation& entry = tracked_.remember(peer, operation);
   entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
   MessageStream& stream = peer.state().messages;
   stream.unfinished.push_back(entry);

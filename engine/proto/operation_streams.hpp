@@ -52,14 +52,14 @@ class OperationStreams {
   /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer
   /// in `segment`: a gap if there is no segment; empty after a failure. Returns nullptr if the peer is
   /// unreachable.
-  Outstanding* find_segment(Peer& peer, RemoteAddress address);
-  void release(Outstanding& entry) noexcept { tracked_.release(entry); }
+  TrackedOperation* find_segment(Peer& peer, RemoteAddress address);
+  void release(TrackedOperation& entry) noexcept { tracked_.release(entry); }
   /// Requests a key, behind all earlier messages; the segment handler receives the answer. There must be no
   /// unanswered query to the peer. Does nothing if the query would have to wait for a lock.
   void query_key(Peer& peer, KeyQuery const& query);
 
   /// Queues one message without data, behind those that are not sent yet; advance() sends it.
-  Outstanding& queue(Peer& peer, MessageOperation const& operation);
+  TrackedOperation& queue(Peer& peer, MessageOperation const& operation);
   /// Sends one message without data, or adds it to the batch, without checking the credit. Nothing may be
   /// queued before it.
   Status send_empty(Peer& peer, MessageOperation const& operation, std::uint64_t sequence) {
@@ -74,7 +74,7 @@ class OperationStreams {
   void note_due(Peer& peer) { due_.push_back(&peer); }
 
   /// Records that the target was busy; retry() sends the operation again after a pause.
-  void note_busy(Outstanding& entry);
+  void note_busy(TrackedOperation& entry);
   /// Retries operations that wait for a busy target, or for stripes of this process.
   void retry();
   /// Whether there are such operations; no event announces that they can be sent.
@@ -102,21 +102,21 @@ class OperationStreams {
 
   Issued start_message(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                        UniqueStripeLock stripe_lock);
-  void send_out_of_band(Outstanding& entry);
+  void send_out_of_band(TrackedOperation& entry);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                       std::uint64_t messages);
-  Outstanding& queue_query(Peer& peer, KeyQuery const& query);
+  TrackedOperation& queue_query(Peer& peer, KeyQuery const& query);
   void note_stalled(Peer& peer);
-  void send_lock(Outstanding& entry);
-  void send_again(Outstanding& entry);
+  void send_lock(TrackedOperation& entry);
+  void send_again(TrackedOperation& entry);
   bool may_be_untracked(Peer& peer, MessageOperation const& operation) const;
   /// Sends at a position that is taken: without memory, the connection is lost, as if UCX had failed.
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
-                       std::uint64_t sequence, Outstanding* entry);
+                       std::uint64_t sequence, TrackedOperation* entry);
   Status try_send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
-                           std::uint64_t sequence, Outstanding* entry);
+                           std::uint64_t sequence, TrackedOperation* entry);
   static bool delay_batch(Peer& peer) noexcept;
-  bool may_start(Outstanding const& entry) const noexcept;
+  bool may_start(TrackedOperation const& entry) const noexcept;
   FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
 
   RequestSender& sender_;

@@ -56,11 +56,11 @@ bool OriginSessions::request_ucx_or_address(Peer& peer) {
 }
 
 bool OriginSessions::learn_address(Peer& peer, std::span<std::byte const> address) {
-  ProcessAddress its;
-  if (!decode(address, &its) || its.process != peer.process() || its.is_deferred) return false;
+  ProcessAddress known;
+  if (!decode(address, &known) || known.process != peer.process() || known.is_deferred) return false;
   // Nothing else of the location changes: cross-memory transfers read the pid without the channel's lock.
   Location& location = peer.state().location;
-  location.worker = connections_.locate(std::move(its)).worker;
+  location.worker = connections_.locate(std::move(known)).worker;
   location.is_deferred = false;
   return true;
 }

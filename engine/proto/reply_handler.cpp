@@ -13,29 +13,29 @@ void ReplyHandler::on_message(wire::MessageClass kind, std::span<std::byte const
                               std::span<std::byte const> payload) noexcept {
   bool const is_batch = kind == wire::MessageClass::reply_batch;
   try {
-    is_batch ? take_batch(bytes, payload) : take(bytes, payload);
+    is_batch ? handle_batch(bytes, payload) : handle(bytes, payload);
   } catch (std::bad_alloc const&) {
     drops_.record_drop("no memory to take it");
     wire::ReplyHeader header{};
     bool const sound = !is_batch && wire::check(bytes, payload, &header) == nullptr;
     std::uint64_t const session = is_batch ? wire::batch_session_of(bytes) : sound ? header.session : 0;
     if (Peer const* const peer = parts_.sessions.peer_with(session); peer != nullptr)
-      parts_.connections.lose(peer->process(), "no memory for its replies");
+      parts_.connections.fail(peer->process(), "no memory for its replies");
   }
 }
 
-void ReplyHandler::take(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
+void ReplyHandler::handle(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
   wire::ReplyHeader header{};
   if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.record_drop(fault);
   Peer* const peer = parts_.sessions.peer_with(header.session);
   if (peer == nullptr) return drops_.record_drop("it does not belong to a session");
   if (peer->state().messages.broken) return;
-  if (char const* const fault = take_reply(*peer, header, payload)) drops_.record_drop(fault);
+  if (char const* const fault = handle_reply(*peer, header, payload)) drops_.record_drop(fault);
   parts_.streams.progress(*peer);
 }
 
 /// Each reply is handled as if it had come alone; completed operations are finished after all replies.
-void ReplyHandler::take_batch(std::span<std::byte const> bytes, std::span<std::byte const> records) {
+void ReplyHandler::handle_batch(std::span<std::byte const> bytes, std::span<std::byte const> records) {
   wire::BatchHeader batch{};
   if (char const* const fault = wire::check(bytes, &batch)) return drops_.record_drop(fault);
   Peer* const peer = parts_.sessions.peer_with(batch.session);
@@ -47,7 +47,7 @@ void ReplyHandler::take_batch(std::span<std::byte const> bytes, std::span<std::b
   while (reader.next(&received, &payload)) {
     wire::ReplyHeader header{};
     char const* fault = wire::check(std::as_bytes(std::span(&received, 1)), payload, &header);
-    if (fault == nullptr) fault = take_reply(*peer, header, payload);
+    if (fault == nullptr) fault = handle_reply(*peer, header, payload);
     if (fault != nullptr) drops_.record_drop(fault);
   }
   if (reader.is_malformed()) drops_.record_drop("a truncated batch");
@@ -55,8 +55,8 @@ void ReplyHandler::take_batch(std::span<std::byte const> bytes, std::span<std::b
 }
 
 /// Returns the error of the reply, or nullptr.
-char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header,
-                                     std::span<std::byte const> payload) {
+char const* ReplyHandler::handle_reply(Peer& peer, wire::ReplyHeader const& header,
+                                       std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
   bool const are_sent =
       header.executed <= stream.newest_sent || header.executed <= parts_.streams.newest_out_of_band(peer);
@@ -71,26 +71,26 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
   switch (header.kind) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:
-      if (Outstanding* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr) {
-        take_data(*entry, header, payload);
+      if (TrackedOperation* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr) {
+        handle_data(*entry, header, payload);
       } else {
         return "data for an operation that does not exist";
       }
       break;
-    case wire::ReplyKind::failed: take_failure(peer, header, payload); break;
+    case wire::ReplyKind::failed: handle_failure(peer, header, payload); break;
     case wire::ReplyKind::revoke: parts_.revocations.note(peer, header.operation_id, header.offset); break;
     case wire::ReplyKind::stripes_granted:
     case wire::ReplyKind::busy: take_grant(peer, header); break;
     case wire::ReplyKind::executed:
-      if (Outstanding* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr)
+      if (TrackedOperation* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr)
         entry->executed = entry->sent_completely();
       break;
   }
   return nullptr;
 }
 
-void ReplyHandler::take_data(Outstanding& entry, wire::ReplyHeader const& header,
-                             std::span<std::byte const> payload) {
+void ReplyHandler::handle_data(TrackedOperation& entry, wire::ReplyHeader const& header,
+                               std::span<std::byte const> payload) {
   if (entry.is_a(wire::RequestKind::find_segment)) return take_segment_reply(entry, payload);
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
@@ -100,7 +100,7 @@ void ReplyHandler::take_data(Outstanding& entry, wire::ReplyHeader const& header
   entry.answered += payload.size();
 }
 
-void ReplyHandler::take_segment_reply(Outstanding& entry, std::span<std::byte const> payload) {
+void ReplyHandler::take_segment_reply(TrackedOperation& entry, std::span<std::byte const> payload) {
   entry.executed = true;
   wire::SegmentReply answer{};
   if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
@@ -114,7 +114,7 @@ void ReplyHandler::take_segment_reply(Outstanding& entry, std::span<std::byte co
 /// Handles `stripes_granted`: the target holds the stripes of an atomic operation; and `busy`: the target
 /// could not acquire them at once, so that this process releases its own stripes until the next attempt.
 void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
-  Outstanding* const entry = parts_.tracked.find(peer, header.operation_id);
+  TrackedOperation* const entry = parts_.tracked.find(peer, header.operation_id);
   bool const awaited = entry != nullptr && entry->operation.completes_when_executed;
   bool const granted = header.kind == wire::ReplyKind::stripes_granted;
   if (!awaited || (granted && entry->lock != LockState::requested)) {
@@ -127,11 +127,11 @@ void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
 }
 
 /// `offset` of a failure is the number of bytes that will not be answered with data.
-void ReplyHandler::take_failure(Peer& peer, wire::ReplyHeader const& header,
-                                std::span<std::byte const> payload) {
+void ReplyHandler::handle_failure(Peer& peer, wire::ReplyHeader const& header,
+                                  std::span<std::byte const> payload) {
   auto const status = static_cast<Status>(header.status);
   if (header.operation_id != 0) {
-    if (Outstanding* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr) {
+    if (TrackedOperation* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr) {
       if (!failed(entry->status)) entry->status = status;
       entry->answered = std::min(entry->operation.total, entry->answered + header.offset);
       return;

@@ -51,12 +51,13 @@ class ReplyHandler {
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
  private:
-  void take(std::span<std::byte const> header, std::span<std::byte const> payload);
-  void take_batch(std::span<std::byte const> header, std::span<std::byte const> payload);
-  char const* take_reply(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
-  void take_segment_reply(Outstanding& entry, std::span<std::byte const> payload);
-  void take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload);
-  void take_failure(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
+  void handle(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void handle_batch(std::span<std::byte const> header, std::span<std::byte const> payload);
+  char const* handle_reply(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
+  void take_segment_reply(TrackedOperation& entry, std::span<std::byte const> payload);
+  void handle_data(TrackedOperation& entry, wire::ReplyHeader const& header,
+                   std::span<std::byte const> payload);
+  void handle_failure(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void take_grant(Peer& peer, wire::ReplyHeader const& header);
 
   Parts parts_;

@@ -44,7 +44,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   MessageStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.lock_may_batch;
   if (stream.has_open_batch()) return true;
-  return !operation.delayed_ack && (stream.is_busy() || may_defer(peer, operation));
+  return !operation.delayed_ack && (stream.expects_acknowledgement() || may_defer(peer, operation));
 }
 
 /// An operation with a notification is not deferred: the target may be waiting for the notification.
@@ -86,7 +86,7 @@ void RequestSender::begin_batch(Peer& peer, wire::RequestHeader const& header) {
   stream.batch->records = {stream.session, {message.payload(bytes), bytes}};
   stream.batch->message = &message;
   stream.batch->first_sequence = header.sequence;
-  stream.batch->deferred = wire::moves_data(header) && !stream.is_busy();
+  stream.batch->deferred = wire::moves_data(header) && !stream.expects_acknowledgement();
   if (stream.batch->deferred) {
     if (deferred_++ == 0) newly_deferred_ = true;
   }
@@ -130,7 +130,7 @@ void RequestSender::send_awaited_batches() {
     bool const several = batch.first_sequence != batch.last_sequence;
     if (batch.deferred && !several) {
       batch.series.note_single();
-    } else if (batch.deferred || stream.is_busy()) {
+    } else if (batch.deferred || stream.expects_acknowledgement()) {
       batch.series.note_series();
     }
     send_batch(peer);
@@ -139,7 +139,7 @@ void RequestSender::send_awaited_batches() {
 
 void RequestSender::note_series_end(Peer& peer) noexcept {
   MessageStream& stream = peer.state().messages;
-  if (!stream.has_open_batch() && !stream.is_busy()) return;
+  if (!stream.has_open_batch() && !stream.expects_acknowledgement()) return;
   if (stream.batch == nullptr) stream.batch.reset(new (std::nothrow) RequestBatch);
   if (stream.batch != nullptr) stream.batch->series.note_series();
 }
@@ -158,8 +158,8 @@ void RequestSender::send_abandoned_batches() {
   send_deferred_batches();
 }
 
-void RequestSender::lose(Peer const& peer) {
-  connections_.lose(peer.process(), "no memory for a message to it");
+void RequestSender::fail_connection(Peer const& peer) {
+  connections_.fail(peer.process(), "no memory for a message to it");
 }
 
 void RequestSender::discard_batch(Peer& peer) noexcept {

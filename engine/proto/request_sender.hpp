@@ -60,7 +60,7 @@ class RequestSender {
     deferral_permitted_.store(permitted, std::memory_order_relaxed);
   }
   /// Gives up the connection: there is no memory for a message that has a position in the stream.
-  void lose(Peer const& peer);
+  void fail_connection(Peer const& peer);
   /// Drops the batch to a lost peer.
   void discard_batch(Peer& peer) noexcept;
   /// Whether there are unsent batches. Any thread; relaxed, because it only triggers a check.

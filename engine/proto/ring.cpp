@@ -174,7 +174,7 @@ class StagedDelivery {
     std::size_t const bytes = message_.total;
     StagedReply const reply = message_.expects_data() ? StagedReply::fetched_data : StagedReply::status_only;
     staging_ = method.choose(bytes, reply);
-    if (staging_ == Staging::past_caches && message_.has_data())
+    if (staging_ == Staging::non_temporal && message_.has_data())
       packed_ = std::make_unique_for_overwrite<std::byte[]>(StagedRequest::max_payload);
     auto const begin = std::chrono::steady_clock::now();
     run_all(left);
@@ -210,7 +210,7 @@ class StagedDelivery {
     std::size_t const bytes = payload_bytes_of(message_, fragment, described);
     staged.payload_bytes = bytes;
     write_payload(packed_ != nullptr ? packed_.get() : staged.payload, message_, fragment, described);
-    if (packed_ != nullptr) copy_past_caches(staged.payload, packed_.get(), bytes);
+    if (packed_ != nullptr) copy_non_temporal(staged.payload, packed_.get(), bytes);
   }
 
   /// Completes the oldest fragment.

@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-LateError late_error_of(Outstanding const& entry) noexcept {
+LateError late_error_of(TrackedOperation const& entry) noexcept {
   wire::RequestHeader const& header = entry.operation.header;
   return {entry.status,
           wire::reported_operation(header),
@@ -20,8 +20,8 @@ LateError late_error_of(Outstanding const& entry) noexcept {
 
 }  // namespace
 
-Outstanding& TrackedOperations::remember(Peer& peer, MessageOperation const& operation) {
-  Outstanding& entry = pool_.take();
+TrackedOperation& TrackedOperations::remember(Peer& peer, MessageOperation const& operation) {
+  TrackedOperation& entry = pool_.take();
   entry.operation = operation;
   entry.target_layout = OwnedLayout(operation.target);
   entry.source_layout = OwnedLayout(operation.source_layout);
@@ -38,18 +38,18 @@ Outstanding& TrackedOperations::remember(Peer& peer, MessageOperation const& ope
   return entry;
 }
 
-void TrackedOperations::note_sent(Outstanding& entry) noexcept {
+void TrackedOperations::note_sent(TrackedOperation& entry) noexcept {
   entry.peer->state().messages.queued_bytes -= entry.queued_bytes;
   queued_bytes_ -= entry.queued_bytes;
   entry.queued_bytes = 0;
 }
 
-Outstanding* TrackedOperations::find(Peer const& peer, std::uint64_t operation_id) noexcept {
-  Outstanding* const entry = pool_.find(operation_id);
+TrackedOperation* TrackedOperations::find(Peer const& peer, std::uint64_t operation_id) noexcept {
+  TrackedOperation* const entry = pool_.find(operation_id);
   return entry != nullptr && entry->peer == &peer ? entry : nullptr;
 }
 
-bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t executed) noexcept {
+bool TrackedOperations::is_finished(TrackedOperation const& entry, std::uint64_t executed) noexcept {
   if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
   if (failed(entry.status) && entry.status == Status::transport) return true;
   if (entry.reported) return executed >= entry.last_sequence;
@@ -63,7 +63,7 @@ bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t exec
 
 /// Whether further messages of the failed operation may fail. Their failures name the operation, and must not
 /// be reported once more.
-bool TrackedOperations::must_await_failures(Outstanding const& entry) const noexcept {
+bool TrackedOperations::must_await_failures(TrackedOperation const& entry) const noexcept {
   if (!failed(entry.status) || entry.status == Status::transport || entry.executed) return false;
   if (entry.first_sequence == entry.last_sequence) return false;
   if (entry.operation.expects_data() || entry.list != &entry.peer->state().messages.unfinished) return false;
@@ -71,7 +71,7 @@ bool TrackedOperations::must_await_failures(Outstanding const& entry) const noex
 }
 
 /// Reports the failure, and removes the operation once all its messages are executed.
-void TrackedOperations::report_once(Outstanding& entry) noexcept {
+void TrackedOperations::report_once(TrackedOperation& entry) noexcept {
   if (entry.reported) {
     entry.list->remove(entry);
     return pool_.release(entry);
@@ -84,7 +84,7 @@ void TrackedOperations::report_once(Outstanding& entry) noexcept {
     completion->done(*completion, entry.status, entry.operation.total);
 }
 
-void TrackedOperations::finish(Outstanding& entry) noexcept {
+void TrackedOperations::finish(TrackedOperation& entry) noexcept {
   Peer& peer = *entry.peer;
   if (entry.reported || must_await_failures(entry)) return report_once(entry);
   entry.list->remove(entry);
@@ -117,15 +117,15 @@ void TrackedOperations::finish(Outstanding& entry) noexcept {
 }
 
 void TrackedOperations::finish_detached() {
-  for (Outstanding* entry = detached_.front(); entry != nullptr;) {
-    Outstanding* const next = entry->next;
+  for (TrackedOperation* entry = detached_.front(); entry != nullptr;) {
+    TrackedOperation* const next = entry->next;
     if (is_finished(*entry, 0)) finish(*entry);
     entry = next;
   }
 }
 
 bool TrackedOperations::has_detached(Peer const& peer) const noexcept {
-  for (Outstanding const* entry = detached_.front(); entry != nullptr; entry = entry->next) {
+  for (TrackedOperation const* entry = detached_.front(); entry != nullptr; entry = entry->next) {
     if (entry->peer == &peer) return true;
   }
   return false;
@@ -133,13 +133,13 @@ bool TrackedOperations::has_detached(Peer const& peer) const noexcept {
 
 void TrackedOperations::fail(Peer& peer) noexcept {
   MessageStream& stream = peer.state().messages;
-  for (Outstanding* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);
+  for (TrackedOperation* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);
   stream.unsent = nullptr;
-  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
+  for (TrackedOperation* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
     entry->status = Status::transport;
     entry->next_sequence = entry->last_sequence + 1;
   }
-  for (Outstanding* entry = detached_.front(); entry != nullptr; entry = entry->next) {
+  for (TrackedOperation* entry = detached_.front(); entry != nullptr; entry = entry->next) {
     if (entry->peer == &peer) entry->status = Status::transport;
   }
 }

@@ -14,23 +14,23 @@ namespace mpixrma::engine {
 class TrackedOperations {
  public:
   /// Copies the parts of the operation that must outlive the caller's arrays.
-  Outstanding& remember(Peer& peer, MessageOperation const& operation);
+  TrackedOperation& remember(Peer& peer, MessageOperation const& operation);
   /// Records that the operation is sent completely: it waits for answers only.
-  void note_sent(Outstanding& entry) noexcept;
+  void note_sent(TrackedOperation& entry) noexcept;
   /// Keeps an operation outside of its stream's issue order, where completion calls do not wait for it.
-  void add_detached(Outstanding& entry) noexcept { detached_.push_back(entry); }
+  void add_detached(TrackedOperation& entry) noexcept { detached_.push_back(entry); }
 
   /// Returns nullptr for an operation id that identifies no live operation on the peer.
-  Outstanding* find(Peer const& peer, std::uint64_t operation_id) noexcept;
+  TrackedOperation* find(Peer const& peer, std::uint64_t operation_id) noexcept;
   /// The same for an operation on any peer.
-  Outstanding* find(std::uint64_t operation_id) noexcept { return pool_.find(operation_id); }
-  void release(Outstanding& entry) noexcept { pool_.release(entry); }
+  TrackedOperation* find(std::uint64_t operation_id) noexcept { return pool_.find(operation_id); }
+  void release(TrackedOperation& entry) noexcept { pool_.release(entry); }
 
   /// `executed`: every message up to this position is executed.
-  static bool is_finished(Outstanding const& entry, std::uint64_t executed) noexcept;
+  static bool is_finished(TrackedOperation const& entry, std::uint64_t executed) noexcept;
   /// Calls the completion object, or keeps a failure, and releases the operation. The caller of
   /// OperationStreams::find_segment() releases its query itself.
-  void finish(Outstanding& entry) noexcept;
+  void finish(TrackedOperation& entry) noexcept;
   /// Finishes the operations that wait outside of the issue order and are complete.
   void finish_detached();
 
@@ -45,12 +45,12 @@ class TrackedOperations {
   void describe_lock_requests(BoundedText& text) const;
 
  private:
-  bool must_await_failures(Outstanding const& entry) const noexcept;
-  void report_once(Outstanding& entry) noexcept;
+  bool must_await_failures(TrackedOperation const& entry) const noexcept;
+  void report_once(TrackedOperation& entry) noexcept;
 
-  OutstandingPool pool_;
+  TrackedOperationPool pool_;
   std::size_t queued_bytes_ = 0;
-  OutstandingList detached_;  ///< lock requests in flight, and operations sent ahead of others
+  TrackedOperationList detached_;  ///< lock requests in flight, and operations sent ahead of others
 };
 
 }  // namespace mpixrma::engine

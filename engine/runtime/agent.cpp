@@ -162,7 +162,7 @@ bool Agent::sleep_until_event() {
   SleepUntil end = SleepUntil::event;
   for (int polls_in_vain = 0;; ++polls_in_vain) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
-    if (take_) take_();
+    if (on_wake_) on_wake_();
     if (work_) work_();
     if (handle_arrived()) polls_in_vain = 0;
     if (poll_for_a_while()) continue;

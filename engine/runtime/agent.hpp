@@ -43,11 +43,11 @@ class Agent {
         log_(log) {}
   ~Agent() { stop(); }
 
-  /// Calls `take`, with the channel unlocked, whenever the agent is awake; it wakes when `fd` is readable.
+  /// Calls `handle`, with the channel unlocked, whenever the agent is awake; it wakes when `fd` is readable.
   /// Call it before start().
-  void watch_fd(int fd, std::function<void()> take) {
+  void watch_fd(int fd, std::function<void()> handle) {
     watched_fd_ = fd;
-    take_ = std::move(take);
+    on_wake_ = std::move(handle);
   }
 
   /// Calls `answer` when `fd` is readable, and only then; never with the channel locked. Call it before
@@ -94,7 +94,7 @@ class Agent {
   Log const& log_;
   FileDescriptor wake_event_;
   int watched_fd_ = -1;
-  std::function<void()> take_;
+  std::function<void()> on_wake_;
   std::function<void()> work_;
   static constexpr std::size_t max_services = 3;
   struct Service {

@@ -26,7 +26,7 @@ void Channel::handle(Connections::Loss const& loss) {
   if (loss.message_rejected) eviction.report_rejected_message(loss.process);
   Peer* const known = message_protocol.sessions.peer_of(loss.process);
   bool const is_new = known != nullptr ? !known->state().messages.broken : loss.awaits_replies;
-  Peer* const peer = message_protocol.lose(loss);
+  Peer* const peer = message_protocol.handle_loss(loss);
   if (peer != nullptr) {
     lose_transfers(*peer);
     NetworkProtocol::lose_keys(*peer);  // before the endpoint is closed
@@ -44,7 +44,7 @@ void Channel::release_memory_of(Peer& peer) {
   PeerState& state = peer.state();
   pid_t const pid = state.location.pid;
   if (!process_is_alive(pid)) {
-    peer.lose();
+    peer.mark_unreachable();
     return lost_memory.release(state.segments->abandon());
   }
   // Without a pidfd no event announces the end.

@@ -155,7 +155,7 @@ class Channel final : public MessageHandler {
 
   /// Records which processes of this host have ended. With the lock held.
   void poll_processes() {
-    watch.take_ended([this](std::uint64_t process) { connections.lose(process, "the process has ended"); });
+    watch.take_ended([this](std::uint64_t process) { connections.fail(process, "the process has ended"); });
     executor.locks.poll_holders();
   }
 
@@ -163,9 +163,9 @@ class Channel final : public MessageHandler {
   bool must_poll() const noexcept { return watch.must_poll() || locks.must_poll(); }
 
   /// Records that a process has ended, according to the bootstrap or a caller. With the lock held.
-  void lose(std::uint64_t process) {
+  void fail_connection(std::uint64_t process) {
     if (connections.knows(process) || message_protocol.sessions.knows(process))
-      connections.lose(process, "the process has gone");
+      connections.fail(process, "the process has gone");
   }
 
   /// Whether there is work that no event will announce.
@@ -323,7 +323,7 @@ class Channel final : public MessageHandler {
   }
   void on_disconnect(std::span<std::byte const> header) noexcept override { eviction.on_disconnect(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
-    connections.lose(endpoint, reason);
+    connections.fail(endpoint, reason);
   }
   void on_rejected(std::uint64_t process, char const* reason) noexcept override {
     connections.reject(process, reason);

@@ -40,7 +40,7 @@ void Channels::end_session(std::uint64_t session) {
   for (auto const& channel : channels_) {
     std::lock_guard const held(channel->lock);
     for (std::uint64_t const process : channel->executor.end_session(session))
-      channel->connections.lose(process, "its session has ended");
+      channel->connections.fail(process, "its session has ended");
     (void)channel->progress();
     channel->transport.free_kept_memory();
     channel->wake_agent_if_needed();

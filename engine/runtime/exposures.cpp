@@ -53,7 +53,7 @@ Status EngineExposures::start_withdraw(ExposureId id, WithdrawnExposure* left) {
   if (Status const status = state_.segments.withdraw(id, &withdrawn); failed(status)) return status;
   state_.revocations.revoke(static_cast<std::uint64_t>(id), withdrawn.base);
   left->id = id;
-  // The host may have ended the registration itself.
+  // The MPI host may have ended the registration itself.
   (void)memory_.start_detach(reinterpret_cast<void const*>(withdrawn.base), withdrawn.length, Registrar::host,
                              left);
   return Status::ok;

@@ -74,7 +74,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return Issued::ended(Status::bad_argument);
   if (!request.skips_pending) finish_pending();
-  if (peer.has_lost_messages()) return Issued::ended(Status::unreachable);
+  if (peer.is_unreachable_by_messages()) return Issued::ended(Status::unreachable);
   if (SharedLock* const word = this->word(peer, request.lock)) {
     Holder const holder = holder_here(state_, request.owner);
     auto const [outcome, agent_has_requests] = word->try_lock(holder, request.mode);
@@ -162,7 +162,7 @@ Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::u
   }
   // Stores made under the lock leave this processor's store buffer before the message is sent.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return send_release(peer, lock, owner, wire::LockReleaseKind::granted, context);
+  return send_release(peer, lock, owner, wire::LockReleaseKind::acquired_by_message, context);
 }
 
 Issued EngineLocks::release_to_agent(Peer& peer, LockId lock, SharedLock& word, Holder holder,
@@ -177,7 +177,7 @@ Issued EngineLocks::release_to_waiters(SharedLock& word) {
 }
 
 Issued EngineLocks::report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
-  return send_release(peer, lock, owner, wire::LockReleaseKind::taken, context);
+  return send_release(peer, lock, owner, wire::LockReleaseKind::acquired_in_shared_memory, context);
 }
 
 Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,

@@ -77,7 +77,7 @@ void LossNotices::receive(std::uint64_t process, bool silent) {
     early_[process] = silent;
   }
   if (channel.message_protocol.sessions.knows(process) || channel.connections.knows(process))
-    channel.connections.lose_messages(process, reason);
+    channel.connections.mark_unreachable_by_messages(process, reason);
   (void)channel.progress();
   channel.wake_agent_if_needed();
 }
@@ -110,7 +110,7 @@ void LossNotices::add_peer(Peer& peer) {
     early_.erase(found);
   }
   if (silent) peer.mark_silent();
-  channel_of(peer).connections.lose_messages(peer.process(), reason);
+  channel_of(peer).connections.mark_unreachable_by_messages(peer.process(), reason);
   (void)channel_of(peer).progress();
 }
 

@@ -1,6 +1,6 @@
 /**
  * The interface of the one-sided engine for its host: the component in Open MPI, a memory server, a test.
- * Plain C. struct mpix_bootstrap and struct mpix_engine_config describe the host's part.
+ * Plain C. struct mpix_bootstrap and struct mpix_engine_config describe the MPI host's part.
  * A process may have any number of engines. Each engine counts as a separate process to all others, also to
  * those in the same operating-system process, and shares nothing with them.
  * In a child made by fork() the engines belong to the parent: only mpix_engine_destroy may be called there,
@@ -75,7 +75,7 @@ MPIX_ENGINE_API void mpix_engine_address(const mpix_engine_t* engine, const void
 /** Drives communication once. Returns the number of events handled. Cheap if there is nothing to do. */
 MPIX_ENGINE_API int mpix_engine_progress(mpix_engine_t* engine);
 
-/** Waits until `done(context)` returns nonzero, driving the progress of the engine and of the host. */
+/** Waits until `done(context)` returns nonzero, driving the progress of the engine and of the MPI host. */
 MPIX_ENGINE_API void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), void* context);
 
 /** Returns the peer with identity `process`, created at its first use. Local. NULL: the bootstrap does not
@@ -83,7 +83,7 @@ MPIX_ENGINE_API void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(v
 MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process);
 
 /** As mpix_engine_find_peer(), for a process that the bootstrap does not know, with an address from
- *  mpix_engine_address that the host obtained otherwise. NULL: the address is invalid. */
+ *  mpix_engine_address that the MPI host obtained otherwise. NULL: the address is invalid. */
 MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engine, const void* address,
                                                              size_t length);
 

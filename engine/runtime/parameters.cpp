@@ -54,15 +54,15 @@ constexpr mpix_engine_parameter table[] = {
      "Largest payload of one message. UCX's TCP segments are enlarged to hold such a message with its header "
      "where 64 KiB do not suffice, unless `UCX_TCP_RX_SEG_SIZE` is set."},
     {"credit", size_kind, FIELD(credit_bytes), 256, gib, 2 * mib, 0, nullptr, "bytes", 6,
-     "Most data in flight to a target by messages, at least `fragment_size`. A target with many origins "
-     "grants each of them less."},
+     "Maximum number of bytes in flight to a target as messages; not below `fragment_size`. A target with "
+     "many origins grants each of them less."},
     {"batch_size", size_kind, FIELD(batch_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
      "Largest batch: a message with several small operations to one target, which are collected while "
      "earlier messages are in flight, or while a series of operations is expected (docs/semantics.md, "
      "Protocols). 0: each operation is a message of its own."},
     {"target_memory", size_kind, FIELD(target_memory_bytes), 64 * kib, tib, 8 * mib, 0, nullptr, "bytes", 6,
-     "Memory for operations that wait to be sent to one target. A call that needs more waits, and drives "
-     "communication meanwhile."},
+     "Memory for operations that wait to be sent to one target. A call that would exceed it "
+     "blocks, and makes progress meanwhile."},
     {"process_memory", size_kind, FIELD(process_memory_bytes), 64 * kib, tib, 64 * mib, 0, nullptr, "bytes",
      6, "The same for all targets together, including messages that wait in UCX. At least `target_memory`."},
     {"origins_memory", size_kind, FIELD(origins_memory_bytes), 64 * kib, tib, 256 * mib, 0, nullptr, "bytes",
@@ -110,16 +110,16 @@ constexpr mpix_engine_parameter table[] = {
      "64), `close` (less than 64 ahead), `ahead` (less than 2048 ahead), `other`. `auto`, and what is not "
      "listed: as measured on this host, which `mpix-rma info` shows and `mpix-rma tune` repeats; without a "
      "measurement `library`."},
-    {"page_fill", switch_kind, FIELD(page_fill), 0, 1, 1, 0, nullptr, "", 6,
-     "1: a thread enters the pages of large memory of other processes of the host into the page tables many "
-     "at a time, where accesses cause many page faults; it needs Linux 5.14. 0: each first access to a page "
+    {"prefault", switch_kind, FIELD(prefault), 0, 1, 1, 0, nullptr, "", 6,
+     "1: a thread prefaults large mappings of other processes' memory (MADV_POPULATE_READ, since Linux 5.14) "
+     "where accesses cause many page faults. 0: each first access to a page "
      "is a page fault."},
     {"numa_memory", switch_kind, FIELD(numa_memory), 0, 1, 1, 0, nullptr, "", 6,
      "1: communicatable memory of a process that is bound to cores of one NUMA node is allocated on that "
      "node, "
      "whatever process touches it first. 0: on the node of the thread that touches it first."},
     {"defer_network", switch_kind, FIELD(defer_network), 0, 1, 1, 0, nullptr, "", 6,
-     "1: in a job on one host, UCX starts with the first message, which few programs send there. 0: UCX "
+     "1: in a job on one host, UCX starts when the first message is sent; most such jobs send none. 0: UCX "
      "starts with the engine, as in a job on several hosts."},
     {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
      "1: verify that memory is communicatable if a call says so; if it is not, the call fails and prints "

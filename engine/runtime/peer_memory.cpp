@@ -20,7 +20,7 @@ bool contains(wire::SegmentReply const& answer, RemoteAddress address) noexcept 
 Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
   std::unique_lock held(channel_of(peer).lock);
   OperationStreams& streams = channel_of(peer).message_protocol.streams;
-  Outstanding* const query = streams.find_segment(peer, address);
+  TrackedOperation* const query = streams.find_segment(peer, address);
   if (query == nullptr) return Status::unreachable;
   channel_of(peer).progress_until(held, [&] { return !query->live; });
   std::optional<wire::SegmentReply> const found = query->segment;

@@ -40,12 +40,12 @@ PeerTable::LostPeers PeerTable::take_lost() {
   LostPeers taken;
   std::uint64_t lost = 0;
   state_.channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
-  bool const newest_lost = !unused_.empty() && unused_.back()->has_lost_messages();
+  bool const newest_lost = !unused_.empty() && unused_.back()->is_unreachable_by_messages();
   if (lost == losses_ && !newest_lost) return taken;
   losses_ = lost;
   std::erase_if(unused_, [&](Peer* peer) {
     peer->state().unused = peer->state().users == 0;
-    return !peer->state().unused || (peer->has_lost_messages() && forget(*peer, &taken));
+    return !peer->state().unused || (peer->is_unreachable_by_messages() && forget(*peer, &taken));
   });
   return taken;
 }
@@ -80,19 +80,19 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
     if (state_.bootstrap.peer_address(state_.bootstrap.context, process, &blob, &length) != 0) return nullptr;
     published = {static_cast<std::byte const*>(blob), length};
   }
-  ProcessAddress its;
+  ProcessAddress address;
   Secret secret;
-  if (!read_published(published, &its, &secret) || its.process != process) {
+  if (!read_published(published, &address, &secret) || address.process != process) {
     state_.log.write(LogLevel::error, "process %s published no usable address",
                      state_.log.name(process).c_str());
     return nullptr;
   }
-  auto made = Peer::make(process, state_of(std::move(its)));
+  auto made = Peer::make(process, state_of(std::move(address)));
   PeerState& peer = made->state();
   if (peer.shares_memory && state_.recorder != nullptr) made->trace_direct_access();
   peer.secret = secret;
   if (auto const lost = lost_.find(process); lost != lost_.end() && lost->second.secret == secret) {
-    lost->second.is_unreachable ? made->lose() : made->lose_messages();
+    lost->second.is_unreachable ? made->mark_unreachable() : made->mark_unreachable_by_messages();
     peer.messages.broken = true;
   }
   state_.log.write(LogLevel::paths, "peer %s: %s%s", state_.log.name(process).c_str(),
@@ -115,31 +115,31 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
 }
 
 /// Determines the properties of the process with this address before anything is issued to it.
-std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress its) {
+std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress address) {
   auto peer = std::make_unique<PeerState>();
-  std::uint64_t const process = its.process;
-  int const tables_fd = its.tables_fd;
-  int const control_fd = its.control_fd;
-  peer->encrypt = its.encrypt;
+  std::uint64_t const process = address.process;
+  int const tables_fd = address.tables_fd;
+  int const control_fd = address.control_fd;
+  peer->encrypt = address.encrypt;
   peer->channel = &state_.channels.of(process);
   peer->unannounced_transfers = &peer->channel->unannounced_transfers;
-  peer->location = peer->channel->connections.locate(std::move(its));
+  peer->location = peer->channel->connections.locate(std::move(address));
   // Without these protocols, processes of this host are treated like processes of another host.
   bool const local_paths = state_.may_use(MPIX_ENGINE_PATH_DIRECT) ||
                            state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY) ||
                            state_.may_use(MPIX_ENGINE_PATH_RING);
   if (!local_paths || !peer->location.same_host) return peer;
-  auto its_segments = std::make_unique<RemoteSegments>();
+  auto remote_segments = std::make_unique<RemoteSegments>();
   if (process == state_.bootstrap.process) {
-    its_segments->open_own(state_.segments.tables(), state_.segments.control());
-  } else if (!its_segments->open(process, peer->location.pid, tables_fd, control_fd, state_.log)) {
+    remote_segments->open_own(state_.segments.tables(), state_.segments.control());
+  } else if (!remote_segments->open(process, peer->location.pid, tables_fd, control_fd, state_.log)) {
     if (descriptors_run_short())
       state_.log.write(LogLevel::error, "process %s of this host is treated like one of another: %s",
                        state_.log.name(process).c_str(), to_string(Status::no_descriptors));
     return peer;
   }
-  if (state_.config.page_fill != 0) its_segments->set_filler(state_.page_filler);
-  peer->segments = std::move(its_segments);
+  if (state_.config.prefault != 0) remote_segments->set_prefaulter(state_.page_prefaulter);
+  peer->segments = std::move(remote_segments);
   peer->shares_memory = true;
   if (state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY))
     peer->cross_memory.store(cross_memory_permitted(peer->location.pid), std::memory_order_relaxed);

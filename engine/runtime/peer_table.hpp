@@ -51,7 +51,7 @@ class PeerTable {
  private:
   using LostPeers = std::vector<std::unique_ptr<Peer>>;
   Peer* make(std::uint64_t process, std::span<std::byte const> published);
-  std::unique_ptr<PeerState> state_of(ProcessAddress its);
+  std::unique_ptr<PeerState> state_of(ProcessAddress address);
   LostPeers take_lost();
   bool forget(Peer& peer, LostPeers* taken) noexcept;
 

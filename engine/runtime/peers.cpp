@@ -10,18 +10,19 @@ namespace mpixrma::engine {
 Peer* EnginePeers::find(std::uint64_t process) { return state_.peers.find(process, {}); }
 
 Peer* EnginePeers::at(std::span<std::byte const> address) {
-  ProcessAddress its;
+  ProcessAddress published;
   Secret secret;
-  return read_published(address, &its, &secret) ? state_.peers.find(its.process, address) : nullptr;
+  return read_published(address, &published, &secret) ? state_.peers.find(published.process, address)
+                                                      : nullptr;
 }
 
 void EnginePeers::release(Peer& peer) { state_.peers.release(peer); }
 
-void EnginePeers::lose(std::uint64_t process) noexcept {
+void EnginePeers::fail_connections(std::uint64_t process) noexcept {
   Channel& channel = state_.channels.of(process);
   std::lock_guard const held(channel.lock);
   try {
-    channel.lose(process);
+    channel.fail_connection(process);
     // No event announces it to other threads.
     (void)channel.progress();
     channel.wake_agent_if_needed();
@@ -29,12 +30,12 @@ void EnginePeers::lose(std::uint64_t process) noexcept {
   }
 }
 
-void EnginePeers::lose_messages(Peer& peer) noexcept {
+void EnginePeers::mark_unreachable_by_messages(Peer& peer) noexcept {
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   if (peer.state().messages.broken) return;
   try {
-    channel.connections.lose_messages(peer.process(), "a signal to it cannot be sent");
+    channel.connections.mark_unreachable_by_messages(peer.process(), "a signal to it cannot be sent");
     (void)channel.progress();
     channel.wake_agent_if_needed();
   } catch (std::bad_alloc const&) {  // the next message fails

@@ -27,10 +27,10 @@ class MPIX_ENGINE_API EnginePeers {
   void release(Peer& peer);
   /// Ends the connection to a process that the caller considers dead: operations on its memory fail from here
   /// on. Does nothing if the process is neither a peer nor connected. Any thread.
-  void lose(std::uint64_t process) noexcept;
+  void fail_connections(std::uint64_t process) noexcept;
   /// Ends the exchange of messages with a peer that lacks a signal of this process, so that the peer does not
   /// wait for the signal.
-  void lose_messages(Peer& peer) noexcept;
+  void mark_unreachable_by_messages(Peer& peer) noexcept;
   /// Records that this process signals to the peer by messages only.
   void require_messages(Peer& peer) noexcept;
   /// Whether no signal of the process arrives any more, because the process has ended, or cannot send

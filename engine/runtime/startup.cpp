@@ -53,7 +53,7 @@ void EngineState::handle_exits() {
   while (bootstrap.next_exited(bootstrap.context, &process) == 0) {
     channels.for_each([&](Channel& channel) {
       std::lock_guard const held(channel.lock);
-      channel.lose(process);
+      channel.fail_connection(process);
     });
   }
 }

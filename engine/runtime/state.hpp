@@ -78,7 +78,8 @@ struct EngineState {
   bool network_usable = false;
   DeviceMemory device_memory;
   SegmentTable segments;
-  PageFiller page_filler;  ///< outlives the peers' mappings, in `peers` and in `channels` (lost_memory)
+  PagePrefaulter
+      page_prefaulter;  ///< outlives the peers' mappings, in `peers` and in `channels` (lost_memory)
   LockTable locks;
   Channels channels;
   Registrations registrations;
@@ -94,7 +95,7 @@ struct EngineState {
   LossNotices loss_notices{*this};
   /// The blob with the addresses of the workers, without the secret; empty until the workers exist.
   std::vector<std::byte> address;
-  std::vector<std::byte> publication;  ///< the blob that the host publishes, with the secret
+  std::vector<std::byte> publication;  ///< the blob that the MPI host publishes, with the secret
 
   PeerTable peers;
   MultiPeerFence multi_peer_fence;  ///< changed while `peers.lock` is held

@@ -18,7 +18,7 @@ Statistics EngineTraffic::statistics() const {
   state_.channels.for_each([&](Channel& channel) {
     std::lock_guard const held(channel.lock);
     result.endpoints += channel.transport.endpoints();
-    result.traffic.messages_executed += channel.executor.stream_progress.processed();
+    result.traffic.messages_executed += channel.executor.executed_positions.processed();
     result.requests_in_batches += channel.message_protocol.sender.in_batches();
     result.messages_dropped += channel.executor.drops.count() +
                                channel.message_protocol.reply_handler.dropped() + channel.eviction.dropped() +

@@ -14,7 +14,7 @@ class MPIX_ENGINE_API EngineWaits {
  public:
   explicit EngineWaits(EngineState& state) noexcept : state_(state) {}
 
-  /// Waits until `done()` returns true, driving progress of the engine and of the host.
+  /// Waits until `done()` returns true, driving progress of the engine and of the MPI host.
   template <typename Predicate>
   void until(Predicate done) {
     if (done()) return;

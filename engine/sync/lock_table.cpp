@@ -217,7 +217,7 @@ void LockTable::pass_all(Queue& queue, std::int64_t now) {
   if (std::ranges::none_of(waiting, [now](Waiting const& one) { return one.deadline <= now; })) return;
   auto const passed =
       std::stable_partition(first, waiting.end(), [now](Waiting const& one) { return one.deadline <= now; });
-  // Those ahead of all exclusive requests have nothing to pass either.
+  // Requests ahead of every exclusive request need none either, because they overtake nobody.
   for (auto ahead = waiting.begin(); ahead != passed; ++ahead) ahead->deadline = no_deadline;
   if (passed == first) return;
   for (auto other = passed; other != waiting.end(); ++other) ++other->passed;
@@ -272,9 +272,9 @@ void LockTable::forget(std::uint64_t process, Answers& own) {
     Queue& queue = entry->second;
     std::size_t grants = 0;
     std::size_t const gone = std::erase_if(queue.members, [&](auto const& member) {
-      bool const its = member.first.process == process;
-      grants += its && member.second ? 1 : 0;
-      return its;
+      bool const belongs_to_it = member.first.process == process;
+      grants += belongs_to_it && member.second ? 1 : 0;
+      return belongs_to_it;
     });
     if (gone == 0) continue;
     std::erase_if(queue.waiting,
@@ -314,12 +314,11 @@ void LockTable::serve(Queues::iterator entry) {
 void LockTable::watch_holders(LockId lock) {
   SharedLock* const word = shared(lock);
   if (word == nullptr) return;
-  word->remove_holders_unless([&](Holder holder) {
+  word->for_each_holder([&](Holder holder) {
     auto const pid = pid_of(holder);
-    if (!watch_.add(static_cast<std::uint64_t>(pid), pid)) return true;
+    if (!watch_.add(static_cast<std::uint64_t>(pid), pid)) return;
     watches_.store(true, std::memory_order_relaxed);
     if (own_ != nullptr) own_->news_.store(true, std::memory_order_relaxed);  // the holder may have ended
-    return true;
   });
 }
 

@@ -15,10 +15,9 @@ bool may_be_orphaned(SharedLock& lock) noexcept {
   if (time - looked < interval) return false;
   looked = time;
   bool orphaned = false;
-  lock.remove_holders_unless([&](Holder holder) {
+  lock.for_each_holder([&](Holder holder) {
     pid_t const pid = pid_of(holder);
     orphaned = orphaned || (pid != own_process && !process_is_alive(pid));
-    return true;
   });
   return orphaned;
 }

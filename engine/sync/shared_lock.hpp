@@ -139,8 +139,16 @@ class alignas(128) BasicSharedLock {
     return mode == LockMode::shared || has_no_shares();
   }
 
-  /// Calls visit(holder) for all holders that have acquired the lock here, and removes those for which it
-  /// returns false.
+  /// Calls visit(holder) for all holders that have acquired the lock here.
+  template <typename Visitor>
+  void for_each_holder(Visitor visit) noexcept {
+    remove_holders_unless([&](Holder holder) {
+      visit(holder);
+      return true;
+    });
+  }
+
+  /// As for_each_holder(), and removes the holders for which `visit` returns false.
   template <typename Visitor>
   void remove_holders_unless(Visitor visit) noexcept {
     std::uint64_t word = word_.load(std::memory_order_seq_cst);

@@ -29,7 +29,7 @@ void ConnectionEviction::on_disconnect(std::span<std::byte const> header) noexce
     connections_.queue_disconnect(
         {*process, fields.kind, fields.connection, message_protocol_.is_idle(*process)});
   } catch (std::bad_alloc const&) {
-    connections_.lose(*process, "no memory for its disconnect");
+    connections_.fail(*process, "no memory for its disconnect");
   }
 }
 
@@ -67,7 +67,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
       // The end of a peer counts as an acceptance, too, even if the peer had requested a lock before it
       // received the disconnect request, and has not released the lock.
       if (executor_.locks.concern(disconnect.process))
-        return connections_.lose(disconnect.process, "the process ended while it held or awaited a lock");
+        return connections_.fail(disconnect.process, "the process ended while it held or awaited a lock");
       close_connection(disconnect.process);
       break;
     case wire::Disconnect::reject:
@@ -78,7 +78,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
     case wire::Disconnect::message_rejected:
       // On an unencrypted connection, a process that can read the traffic could forge this message.
       if (transport_.is_sealed(connection.endpoint))
-        connections_.lose(disconnect.process, "the other side has refused a message of the connection");
+        connections_.fail(disconnect.process, "the other side has refused a message of the connection");
       break;
   }
 }

@@ -33,10 +33,9 @@ void LockTable::describe(BoundedText& text) {
   for (LockId lock = 0; lock < exists_.size(); ++lock) {
     if (!exists_[lock]) continue;
     if (SharedLock* const word = shared(lock)) {
-      word->remove_holders_unless([&](Holder holder) {
+      word->for_each_holder([&](Holder holder) {
         text.add("  lock %u: held by pid %d, owner %u, without the agent\n", lock,
                  static_cast<int>(pid_of(holder)), owner_of(holder));
-        return true;
       });
     }
     auto const found = queues_.find(lock);

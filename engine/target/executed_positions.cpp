@@ -2,47 +2,47 @@
 
 namespace mpixrma::engine {
 
-void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost) {
+void ExecutedPositions::note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost) {
   ++processed_;
   ++origin.processed_requests;
   origin.processed_cost += cost;
   take_position(origin, header.sequence);
   bool const delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
   if (!delayed_ack || origin.processed_cost - origin.reported_cost >= replies_.max_unacked_bytes())
-    replies_.request_acknowledgement(origin);
+    replies_.schedule_acknowledgement(origin);
 }
 
-void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run) {
+void ExecutedPositions::note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run) {
   processed_ += run.requests;
   origin.processed_requests += run.requests;
   origin.executed += run.requests;
   origin.processed_cost += run.requests * wire::cost_of(first, run.data_bytes);
-  replies_.request_acknowledgement(origin);
+  replies_.schedule_acknowledgement(origin);
 }
 
-void StreamProgress::delay_acknowledgement(Origin& origin, wire::RequestHeader const& last) noexcept {
+void ExecutedPositions::delay_acknowledgement(Origin& origin, wire::RequestHeader const& last) noexcept {
   bool const is_executed = origin.executed == last.sequence;
   if (is_executed && origin.processed_cost - origin.reported_cost < replies_.max_unacked_bytes())
     origin.acknowledgement_due = false;
 }
 
-void StreamProgress::reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
-                            Status status) {
+void ExecutedPositions::reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
+                               Status status) {
   // The rest of an operation that has stripes, or waits for them, cannot go on without this part.
   bool const is_part = header.kind == wire::RequestKind::stripe_lock || (header.flags & wire::flag_held) != 0;
   if (is_part && status == Status::out_of_memory)
-    return connections_.lose(origin.process, "no room for its atomic operation");
+    return connections_.fail(origin.process, "no room for its atomic operation");
   replies_.add_failure(origin, header, status);
   note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
-void StreamProgress::answer_busy(Origin& origin, wire::RequestHeader const& header,
-                                 std::size_t payload_bytes) {
+void ExecutedPositions::answer_busy(Origin& origin, wire::RequestHeader const& header,
+                                    std::size_t payload_bytes) {
   origin.processed_cost += wire::cost_of(header, payload_bytes);
   replies_.add(origin, wire::ReplyKind::busy, header);
 }
 
-void StreamProgress::take_position(Origin& origin, std::uint64_t sequence) {
+void ExecutedPositions::take_position(Origin& origin, std::uint64_t sequence) {
   if (sequence == origin.executed + 1) {
     ++origin.executed;
     OutOfOrder* const rest = origin.out_of_order();
@@ -54,7 +54,7 @@ void StreamProgress::take_position(Origin& origin, std::uint64_t sequence) {
     }
   } else {
     if (!buffers_.add_entry(origin))
-      return connections_.lose(origin.process, "no room for the positions of its stream");
+      return connections_.fail(origin.process, "no room for the positions of its stream");
     origin.make_out_of_order().executed_early.insert(sequence);
   }
 }

@@ -13,7 +13,7 @@
 
 namespace mpixrma::engine {
 
-class StreamProgress {
+class ExecutedPositions {
  public:
   /// Requests of a run that were executed together.
   struct ExecutedRun {
@@ -21,7 +21,7 @@ class StreamProgress {
     std::size_t data_bytes;  ///< of each
   };
 
-  StreamProgress(Connections& connections, BufferBudget& buffers, Replies& replies) noexcept
+  ExecutedPositions(Connections& connections, BufferBudget& buffers, Replies& replies) noexcept
       : connections_(connections), buffers_(buffers), replies_(replies) {}
 
   /// Advances the stream by an executed request. `cost`: wire::cost_of().

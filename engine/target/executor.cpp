@@ -19,13 +19,13 @@ Executor::Executor(Parts const& used, Settings const& settings, Log const& log)
              used.credentials.exposed_only ? Accessible::exposures : Accessible::whole_process),
       stripes(used.segments),
       queries(used.segments, used.credentials, origins, replies),
-      stream_progress(used.connections, buffers, replies),
-      execution({buffers, replies, locks, memory, queries, stream_progress, trace},
+      executed_positions(used.connections, buffers, replies),
+      execution({buffers, replies, locks, memory, queries, executed_positions, trace},
                 settings.buffers.fragment_bytes),
-      streams({drops, used.connections, buffers, unsent, memory, stripes, stream_progress, execution}),
-      lock_replies({used.connections, origins, replies, locks, stream_progress, streams}),
-      batches(
-          {drops, origins, replies, unsent, memory, stripes, stream_progress, streams, lock_replies, trace}),
+      streams({drops, used.connections, buffers, unsent, memory, stripes, executed_positions, execution}),
+      lock_replies({used.connections, origins, replies, locks, executed_positions, streams}),
+      batches({drops, origins, replies, unsent, memory, stripes, executed_positions, streams, lock_replies,
+               trace}),
       ring({drops, memory, stripes, trace}),
       handshakes(
           {used.transport, used.connections, used.credentials, drops, origins, buffers, replies, unsent},
@@ -39,12 +39,12 @@ void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> he
   bool const is_batch = kind == wire::MessageClass::request_batch;
   FaultScope const faults;  // for messages to this process itself, which UCX delivers within the send
   try {
-    is_batch ? batches.take(header, aligned(payload)) : take(header, aligned(payload));
+    is_batch ? batches.handle(header, aligned(payload)) : handle(header, aligned(payload));
   } catch (std::bad_alloc const&) {
     drops.record_drop("out of memory");
     std::uint64_t const session = is_batch ? wire::batch_session_of(header) : wire::session_of(header);
     if (Origin const* const origin = origins.of_session(session); origin != nullptr)
-      connections_.lose(origin->process, "no memory for its requests");
+      connections_.fail(origin->process, "no memory for its requests");
   }
 }
 
@@ -56,12 +56,12 @@ std::span<std::byte const> Executor::aligned(std::span<std::byte const> payload)
   return {reinterpret_cast<std::byte const*>(aligned_.data()), payload.size()};
 }
 
-void Executor::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
+void Executor::handle(std::span<std::byte const> header, std::span<std::byte const> payload) {
   std::uint64_t const session = wire::session_of(header);
   if (Origin* const origin = origins.of_session(session); origin != nullptr) {
-    streams.take(*origin, header, payload);
+    streams.handle(*origin, header, payload);
   } else {
-    handshakes.take(session, header, payload);
+    handshakes.handle(session, header, payload);
   }
 }
 
@@ -74,7 +74,7 @@ void Executor::connect_arrived() {
     if (origin->endpoint != nullptr || handshakes.connect(*origin, address)) {
       streams.execute_waiting(*origin);
     } else {
-      connections_.lose_replies(address.process, "no connection for replies to it");
+      connections_.fail_replies(address.process, "no connection for replies to it");
     }
   });
 }

@@ -68,7 +68,7 @@ class Executor {
   RequestedMemory memory;
   RequestStripeCache stripes;
   SegmentQueries queries;
-  StreamProgress stream_progress;
+  ExecutedPositions executed_positions;
   RequestExecution execution;
   RequestStreams streams;
   LockReplies lock_replies;
@@ -107,7 +107,7 @@ class Executor {
 
  private:
   std::span<std::byte const> aligned(std::span<std::byte const> payload);
-  void take(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void handle(std::span<std::byte const> header, std::span<std::byte const> payload);
   void connect_arrived();
 
   Connections& connections_;

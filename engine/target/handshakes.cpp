@@ -6,8 +6,8 @@
 
 namespace mpixrma::engine {
 
-void Handshakes::take(std::uint64_t token, std::span<std::byte const> header,
-                      std::span<std::byte const> payload) {
+void Handshakes::handle(std::uint64_t token, std::span<std::byte const> header,
+                        std::span<std::byte const> payload) {
   if (parts_.origins.is_ended_session(token)) return;  // left behind by an ended process
   wire::CheckedRequest request{};
   char const* fault = token != 0 ? "its session does not exist" : wire::check(header, payload, &request);
@@ -17,7 +17,7 @@ void Handshakes::take(std::uint64_t token, std::span<std::byte const> header,
   if (fault != nullptr) parts_.drops.record_drop(fault);
 }
 
-/// Returns the error of the handshake, or nullptr. The connection back is opened later, outside of the
+/// Returns the error of the handshake, or nullptr. The connection for replies is opened later, outside of the
 /// callback that this function is called from.
 char const* Handshakes::take_handshake(std::span<std::byte const> data) {
   Handshake handshake;
@@ -105,8 +105,8 @@ char const* Handshakes::admit_new(SessionOpening const& opening, SessionTokens c
   return nullptr;
 }
 
-/// Sets the keys now, because messages that follow the handshake may arrive before the connection back is
-/// opened.
+/// Sets the keys now, because messages that follow the handshake may arrive before the connection for replies
+/// is opened.
 void Handshakes::expect_sealed(SessionOpening const& opening, Secret const& secret) {
   if (!parts_.credentials.encrypt) return;
   SealKeys const keys = seal_keys_of(secret, opening);

@@ -48,16 +48,17 @@ class Handshakes {
 
   /// Handles a message whose session token belongs to no origin. An unauthenticated peer may send only a
   /// handshake.
-  void take(std::uint64_t token, std::span<std::byte const> header, std::span<std::byte const> payload);
+  void handle(std::uint64_t token, std::span<std::byte const> header, std::span<std::byte const> payload);
 
   /// Whether there are origins whose connections must be opened.
   bool have_arrived() const noexcept { return !arrived_.empty(); }
-  /// An origin whose connection back must be opened.
+  /// An origin whose connection for replies must be opened.
   struct Arrival {
     ProcessAddress address;
     std::uint64_t connection;  ///< number of the connection that the handshake belongs to
   };
-  /// Whether a handshake of this connection with the process has arrived and the connection back is not open.
+  /// Whether a handshake of this connection with the process has arrived and the connection for replies is
+  /// not open.
   bool has_arrived(std::uint64_t process, std::uint64_t connection) const noexcept {
     return std::ranges::any_of(arrived_, [&](Arrival const& arrival) {
       return arrival.address.process == process && arrival.connection == connection;

@@ -12,7 +12,7 @@ void LockReplies::send_due() {
     try {
       send(*origin, answer);
     } catch (std::bad_alloc const&) {
-      parts_.connections.lose(answer.process, "no memory for the reply to its lock request");
+      parts_.connections.fail(answer.process, "no memory for the reply to its lock request");
     }
   }
 }
@@ -36,7 +36,7 @@ void LockReplies::resume_stream(Origin& origin, LockTable::Answer const& answer)
   OutOfOrder* const rest = origin.out_of_order();
   if (rest == nullptr || rest->lock != answer.sequence) return;
   if (answer.status == Status::out_of_memory)
-    return parts_.connections.lose(origin.process, "no memory for its lock request");
+    return parts_.connections.fail(origin.process, "no memory for its lock request");
   rest->lock = 0;
   auto request = wire::begin_header<wire::RequestHeader>(wire::RequestKind::lock_request);
   request.sequence = answer.sequence;
@@ -45,7 +45,7 @@ void LockReplies::resume_stream(Origin& origin, LockTable::Answer const& answer)
   request.flags = rest->executed_early.empty() ? wire::flag_delayed_ack : 0;
   request.context = static_cast<std::uint32_t>(answer.operation_id);
   if (failed(answer.status)) parts_.replies.add_failure(origin, request, answer.status);
-  parts_.stream_progress.note_executed(origin, request, wire::cost_of(request, 0));
+  parts_.executed_positions.note_executed(origin, request, wire::cost_of(request, 0));
   parts_.streams.execute_waiting(origin);
 }
 

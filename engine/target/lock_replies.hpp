@@ -20,7 +20,7 @@ class LockReplies {
     OriginTable const& origins;
     Replies& replies;
     RequestedLocks& locks;
-    StreamProgress& stream_progress;
+    ExecutedPositions& executed_positions;
     RequestStreams& streams;
   };
 

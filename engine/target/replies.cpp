@@ -79,7 +79,7 @@ void Replies::add_failure(Origin& origin, wire::RequestHeader const& request, St
   std::memcpy(add_payload(reply, sizeof failure), &failure, sizeof failure);
 }
 
-void Replies::request_acknowledgement(Origin& origin) {
+void Replies::schedule_acknowledgement(Origin& origin) {
   if (origin.acknowledgement_due) return;
   origin.acknowledgement_due = true;
   unacknowledged_.push_back(&origin);

@@ -78,13 +78,13 @@ class Replies {
   void drop_from(std::size_t first) noexcept;
 
   /// Sends the origin an acknowledgement of all executed requests at the next send_all().
-  void request_acknowledgement(Origin& origin);
+  void schedule_acknowledgement(Origin& origin);
 
   /// Whether there are replies to send.
   bool are_due() const noexcept {
     return !replies_.empty() || !unacknowledged_.empty() || !sending_.is_sent();
   }
-  /// Sends all replies, then an acknowledgement to each origin that request_acknowledgement() has named and
+  /// Sends all replies, then an acknowledgement to each origin that schedule_acknowledgement() has named and
   /// that has received none with a reply.
   void send_all();
 

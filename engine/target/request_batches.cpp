@@ -25,7 +25,7 @@ bool is_simple(wire::RequestHeader const& header) noexcept {
 
 }  // namespace
 
-void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
+void RequestBatches::handle(std::span<std::byte const> header, std::span<std::byte const> payload) {
   wire::BatchHeader batch{};
   if (char const* const fault = wire::check(header, &batch)) return parts_.drops.record_drop(fault);
   if (parts_.origins.is_ended_session(batch.session)) return;  // left behind by an ended process
@@ -49,20 +49,20 @@ char const* RequestBatches::take_records(Origin& origin, std::span<std::byte con
     if (!wire::may_be_in_batch(header)) return "a request that must not be in a batch";
     std::uint64_t more = 0;
     std::uint64_t const requests = std::max<std::size_t>(run.size(), 1);
-    if (__builtin_mul_overflow(wire::uncarried_bytes(header), requests, &more) ||
-        __builtin_add_overflow(uncarried, more, &uncarried) || uncarried > wire::max_uncarried_bytes)
+    if (__builtin_mul_overflow(wire::bytes_without_payload(header), requests, &more) ||
+        __builtin_add_overflow(uncarried, more, &uncarried) || uncarried > wire::max_bytes_without_payload)
       return "a batch that exceeds the permitted size";
     if (run.size() != 0) {
       take_run(origin, run);
       continue;
     }
-    parts_.streams.take(origin, bytes_of(header), payload);
+    parts_.streams.handle(origin, bytes_of(header), payload);
     // If the lock is granted at once, the requests behind it need not be buffered first.
     if (wire::locks_in_stream(header) && parts_.lock_replies.are_due()) parts_.lock_replies.send_due();
   }
   if (reader.is_malformed()) return "a truncated batch";
-  bool const ends_batch = (header.flags & wire::flag_ends_batch) != 0;
-  if (ends_batch && !was_due) parts_.stream_progress.delay_acknowledgement(origin, header);
+  bool const ends_batch = (header.flags & wire::flag_batch_delayed_ack) != 0;
+  if (ends_batch && !was_due) parts_.executed_positions.delay_acknowledgement(origin, header);
   return nullptr;
 }
 
@@ -73,7 +73,7 @@ void RequestBatches::take_run(Origin& origin, wire::RequestRun run) {
   std::span<std::byte const> data;
   while (run.size() != 0) {
     run.skip(execute_together(origin, run));
-    if (run.next(&header, &data)) parts_.streams.take(origin, bytes_of(header), data);
+    if (run.next(&header, &data)) parts_.streams.handle(origin, bytes_of(header), data);
   }
 }
 
@@ -116,7 +116,7 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
   std::size_t const bytes = run.shape().data_bytes();
   if (executed == 0) return 0;
   parts_.trace.add(began, header, {origin.process, Path::message, executed, executed * bytes});
-  parts_.stream_progress.note_executed(origin, header, {executed, bytes});
+  parts_.executed_positions.note_executed(origin, header, {executed, bytes});
   return executed;
 }
 

@@ -30,7 +30,7 @@ class RequestBatches {
     UnsentReplies const& unsent;
     RequestedMemory const& memory;
     RequestStripeCache& stripes;
-    StreamProgress& stream_progress;
+    ExecutedPositions& executed_positions;
     RequestStreams& streams;
     LockReplies& lock_replies;
     ExecutionTrace const& trace;
@@ -38,7 +38,7 @@ class RequestBatches {
 
   explicit RequestBatches(Parts const& parts) noexcept : parts_(parts) {}
 
-  void take(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void handle(std::span<std::byte const> header, std::span<std::byte const> payload);
 
  private:
   char const* take_records(Origin& origin, std::span<std::byte const> records);

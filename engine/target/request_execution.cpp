@@ -22,7 +22,7 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
   wire::RequestHeader const& header = request.header;
   if (header.kind == wire::RequestKind::stripe_lock)
     return grant_stripes(origin, header, std::move(stripe_lock), payload_bytes);
-  if (wire::locks_in_stream(header)) return wait_for_lock(origin, header, payload_bytes);
+  if (wire::locks_in_stream(header)) return queue_lock_request(origin, header, payload_bytes);
   std::uint64_t const began = parts_.trace.begin();
   execute_or_fail(origin, request, resolved);
   parts_.trace.add(began, header, {origin.process, Path::message, 1, header.bytes});
@@ -35,7 +35,7 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
       parts_.buffers.remove_entry(origin);
     }
   }
-  parts_.stream_progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
+  parts_.executed_positions.note_executed(origin, header, wire::cost_of(header, payload_bytes));
   // The acknowledgement of the stream would not suffice: it may wait for an earlier request, and that request
   // for stripes that the origin holds for this operation.
   if ((header.flags & wire::flag_separate_reply) != 0 && ended)
@@ -47,18 +47,19 @@ void RequestExecution::grant_stripes(Origin& origin, wire::RequestHeader const& 
                                      UniqueStripeLock stripe_lock, std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
   if (!rest.held_stripes.contains(header.operation_id) && !parts_.buffers.add_entry(origin))
-    return parts_.stream_progress.reject(origin, header, payload_bytes, Status::out_of_memory);
+    return parts_.executed_positions.reject(origin, header, payload_bytes, Status::out_of_memory);
   rest.held_stripes[header.operation_id] = {std::move(stripe_lock), header.total};
   parts_.replies.add(origin, wire::ReplyKind::stripes_granted, header);
-  parts_.stream_progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
+  parts_.executed_positions.note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
 /// LockReplies ends the wait.
-void RequestExecution::wait_for_lock(Origin& origin, wire::RequestHeader const& header,
-                                     std::size_t payload_bytes) {
+void RequestExecution::queue_lock_request(Origin& origin, wire::RequestHeader const& header,
+                                          std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
   // Legitimate requests are ordered behind the lock that they wait for.
-  if (rest.lock != 0) return parts_.stream_progress.reject(origin, header, payload_bytes, Status::malformed);
+  if (rest.lock != 0)
+    return parts_.executed_positions.reject(origin, header, payload_bytes, Status::malformed);
   rest.lock = header.sequence;
   parts_.locks.acquire(origin, header);
 }

@@ -28,7 +28,7 @@ class RequestExecution {
     RequestedLocks& locks;
     RequestedMemory const& memory;
     SegmentQueries& queries;
-    StreamProgress& stream_progress;
+    ExecutedPositions& executed_positions;
     ExecutionTrace const& trace;
   };
 
@@ -43,7 +43,7 @@ class RequestExecution {
  private:
   void grant_stripes(Origin& origin, wire::RequestHeader const& header, UniqueStripeLock stripe_lock,
                      std::size_t payload_bytes);
-  void wait_for_lock(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
+  void queue_lock_request(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
   void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
   Status execute(Origin& origin, wire::CheckedRequest const& request);
   Status notify(Origin& origin, wire::RequestHeader const& header, Status outcome);

@@ -16,8 +16,8 @@ bool must_not_wait(wire::CheckedRequest const& request) noexcept {
 
 }  // namespace
 
-void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
-                          std::span<std::byte const> payload) {
+void RequestStreams::handle(Origin& origin, std::span<std::byte const> header,
+                            std::span<std::byte const> payload) {
   wire::CheckedRequest request{};
   char const* const fault = wire::check(header, payload, &request);
   if (fault != nullptr && !wire::is_answerable(header, &request.header))
@@ -27,18 +27,18 @@ void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
     return parts_.drops.record_drop("its stream position is taken, or too many requests are out of order");
   if (fault != nullptr) {
     parts_.drops.record_drop(fault);
-    return parts_.stream_progress.reject(origin, request.header, payload.size(), Status::malformed);
+    return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::malformed);
   }
   bool const is_full = !parts_.unsent.may_answer(origin, request.header);
   if (origin.endpoint == nullptr || is_full || request.header.after > origin.executed) {
     if (origin.endpoint != nullptr && !is_full && must_not_wait(request))
-      return parts_.stream_progress.answer_busy(origin, request.header, payload.size());
+      return parts_.executed_positions.answer_busy(origin, request.header, payload.size());
     if (!parts_.buffers.has_room(origin, payload.size())) {
       // Refusals are answers, too.
       if (is_full) return parts_.unsent.disconnect(origin);
-      return parts_.stream_progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
+      return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::out_of_memory);
     }
-    if (is_full) parts_.unsent.wait(origin);
+    if (is_full) parts_.unsent.add_waiting(origin);
     return buffer(origin, BufferedRequest(request, payload));
   }
   execute_or_defer(origin, request, header, payload);
@@ -69,9 +69,9 @@ void RequestStreams::execute_or_defer(Origin& origin, wire::CheckedRequest& requ
     return execution.perform(origin, request, std::move(stripe_lock), payload.size(), Status::ok);
   }
   if (must_not_wait(request))
-    return parts_.stream_progress.answer_busy(origin, request.header, payload.size());
+    return parts_.executed_positions.answer_busy(origin, request.header, payload.size());
   if (!parts_.buffers.has_room(origin, payload.size()))
-    return parts_.stream_progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
+    return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::out_of_memory);
   origin.make_out_of_order().blocked.insert(request.header.sequence);
   // Buffer the header as it arrived: an exposure may be gone when the stripes are free.
   std::memcpy(&request.header, header.data(), sizeof request.header);
@@ -84,7 +84,7 @@ void RequestStreams::execute_or_lose(Origin const& origin, Execute execute) {
   try {
     execute();
   } catch (std::bad_alloc const&) {
-    parts_.connections.lose(origin.process, "no memory for its requests");
+    parts_.connections.fail(origin.process, "no memory for its requests");
   }
 }
 
@@ -117,13 +117,13 @@ void RequestStreams::execute_unblocked(Origin& origin) {
   if (origin.endpoint == nullptr || rest == nullptr) return;
   // Executing a request may unblock the next one.
   while (BufferedRequest const* const next = rest->waiting.next(origin.executed)) {
-    if (!parts_.unsent.may_answer(origin, next->request().header)) return parts_.unsent.wait(origin);
+    if (!parts_.unsent.may_answer(origin, next->request().header)) return parts_.unsent.add_waiting(origin);
     BufferedRequest const buffered = rest->waiting.take_next();
     parts_.buffers.note_released(origin, buffered);
     wire::CheckedRequest request = buffered.request();
     if (request.header.after > origin.executed) {
-      parts_.stream_progress.answer_busy(origin, request.header,
-                                         buffered.payload().size());  // it must not wait
+      parts_.executed_positions.answer_busy(origin, request.header,
+                                            buffered.payload().size());  // it must not wait
     } else {
       execute_or_defer(origin, request, std::as_bytes(std::span(&buffered.request().header, 1)),
                        buffered.payload());

@@ -30,14 +30,14 @@ class RequestStreams {
     UnsentReplies& unsent;
     RequestedMemory const& memory;
     RequestStripeCache& stripes;
-    StreamProgress& stream_progress;
+    ExecutedPositions& executed_positions;
     RequestExecution& execution;
   };
 
   explicit RequestStreams(Parts const& parts) noexcept : parts_(parts) {}
 
   /// Executes a request that has arrived and those that it unblocks, or buffers it until it may be executed.
-  void take(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
+  void handle(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
   /// Executes buffered requests of the origin that may be executed now.
   void execute_waiting(Origin& origin);
   /// As execute_waiting(), for origins whose requests wait until replies to these origins are sent.

@@ -21,7 +21,8 @@ void RequestedLocks::acquire(Origin const& origin, wire::RequestHeader const& he
 
 Status RequestedLocks::release(Origin const& origin, wire::RequestHeader const& header) {
   auto const lock = static_cast<LockId>(header.address);
-  if (static_cast<wire::LockReleaseKind>(header.operation) == wire::LockReleaseKind::taken)
+  if (static_cast<wire::LockReleaseKind>(header.operation) ==
+      wire::LockReleaseKind::acquired_in_shared_memory)
     return table_.note_release(lock, answers_);
   return table_.release(lock, {origin.process, header.owner}, answers_);
 }

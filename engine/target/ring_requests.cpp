@@ -66,15 +66,15 @@ Status RingRequests::execute_staged(StagedRequest& staged, Staging staging) noex
   char const* fault = "malformed ring request";
   std::uint64_t const payload_bytes = staged.payload_bytes;  // read once, because its origin may change it
   if (payload_bytes <= StagedRequest::max_payload) {
-    if (staging == Staging::past_caches) fetch_all(std::span(staged.payload).first(payload_bytes));
+    if (staging == Staging::non_temporal) fetch_all(std::span(staged.payload).first(payload_bytes));
     fault = wire::check(std::as_bytes(std::span(&staged.header, 1)),
                         std::span(staged.payload).first(payload_bytes), &request, description);
   }
   if (fault == nullptr && request.header.bytes > StagedRequest::max_data) fault = "oversized ring request";
   bool const fetches = fault == nullptr && wire::is_fetching(request.header);
-  if (!fetches || staging != Staging::past_caches) return execute_entry(request, fault, staged.fetched);
+  if (!fetches || staging != Staging::non_temporal) return execute_entry(request, fault, staged.fetched);
   Status const status = execute_entry(request, fault, fetched_.data());
-  if (!failed(status)) copy_past_caches(staged.fetched, fetched_.data(), request.header.bytes);
+  if (!failed(status)) copy_non_temporal(staged.fetched, fetched_.data(), request.header.bytes);
   return status;
 }
 

@@ -37,17 +37,17 @@ bool UnsentReplies::has_room(Origin const& origin, wire::RequestHeader const& re
   return unsent + bytes <= share() || (unsent == 0 && all_->bytes + bytes <= settings_.replies_bytes);
 }
 
-void UnsentReplies::wait(Origin& origin) {
+void UnsentReplies::add_waiting(Origin& origin) {
   if (std::exchange(origin.waits_until_sent, true)) return;
   waiting_.push_back(&origin);
 }
 
 void UnsentReplies::check(Origin const& origin) {
-  if (unsent_bytes(origin) > 2 * share() + wire::max_uncarried_bytes) disconnect(origin);
+  if (unsent_bytes(origin) > 2 * share() + wire::max_bytes_without_payload) disconnect(origin);
 }
 
 void UnsentReplies::disconnect(Origin const& origin) {
-  connections_.lose(origin.process, "it does not take its replies");
+  connections_.fail(origin.process, "it does not take its replies");
   if (credentials_.sessions != nullptr)
     credentials_.sessions->retire(origin.target, SessionEnd::answers_not_taken);
 }

@@ -43,7 +43,7 @@ class UnsentReplies {
     return !origin.waits_until_sent && has_room(origin, request);
   }
   /// Retries the requests of the origin when replies have been sent.
-  void wait(Origin& origin);
+  void add_waiting(Origin& origin);
   /// Whether requests wait until replies are sent. The transport may have sent all replies already; then no
   /// event follows.
   bool has_waiting() const noexcept { return !waiting_.empty(); }

@@ -1,4 +1,4 @@
-/** The interface that the MPI host of a process ("host" here), such as Open MPI's component, offers to the
+/** The interface that the MPI host of a process, such as Open MPI's component, offers to the
  * libraries above it: its engine, and services that need the internals of an MPI library. A process has one
  * host. Plain C, because Open MPI's internal headers do not compile as C++. */
 #ifndef MPIX_HOSTED_H
@@ -20,7 +20,7 @@ typedef struct mpix_engine mpix_engine_t;
 /** An MPI handle as a number: handles are pointers in some MPI libraries and integers in others. */
 typedef uintptr_t mpix_handle_t;
 
-/** The host's state of a request that it has created. */
+/** The MPI host's state of a request that it has created. */
 typedef struct mpix_host_request mpix_host_request_t;
 
 /** The arguments of a notified operation on a window. */
@@ -69,7 +69,7 @@ struct mpix_host_failure {
 
 /** Services for libmpix_rma. Every function may be called from any thread unless stated otherwise. */
 struct mpix_host_ops {
-  size_t size; /**< sizeof(struct mpix_host_ops) of the host's build */
+  size_t size; /**< sizeof(struct mpix_host_ops) of the MPI host's build */
 
   /** Process identity of `rank` in the MPI_Comm `communicator`, in the remote group for an intercommunicator.
    * Returns 0, or nonzero if the rank does not exist or its process is unknown. */
@@ -109,15 +109,16 @@ struct mpix_host_ops {
   /** Whether a persistent request is active. */
   int (*request_is_active)(mpix_host_request_t* request);
 
-  /** As request_create, for an operation on the host's `window`, whose error handler reports a failure. */
+  /** As request_create, for an operation on the MPI host's `window`, whose error handler reports a failure.
+   * */
   mpix_host_request_t* (*window_request_create)(void* window, mpix_handle_t* handle);
 
-  /* Windows at a memory server. All functions are NULL in a host that does not create windows. */
+  /* Windows at a memory server. All functions are NULL in an MPI host that does not create windows. */
 
   /** Nonzero if several threads of this process may call MPI at once. */
   int (*is_thread_multiple)(void);
 
-  /** Number of targets of the MPI_Win `window`; -1 if it is not a window of the host. */
+  /** Number of targets of the MPI_Win `window`; -1 if it is not a window of the MPI host. */
   int (*window_targets)(mpix_handle_t window);
 
   /** Size in bytes of a target's memory in such a window, and its displacement unit. Returns an MPI error
@@ -137,7 +138,8 @@ struct mpix_host_ops {
   void (*communicator_refuse_calls)(mpix_handle_t communicator, int refuse);
 
   /** Number of processes that created the window with this port name at a memory server. `follow` is nonzero
-   * for the consent of mpix_nam_follow. Returns an MPI error class. */
+   * if the caller consents to servers that only the owner of the window names (mpix_nam_follow).
+   * Returns an MPI error class. */
   int (*nam_ranks)(const char* port, int follow, int* ranks);
 
   /** Names of windows at their memory servers. Return an MPI error class. `nam_lookup` writes `port`, a
@@ -147,25 +149,25 @@ struct mpix_host_ops {
   int (*nam_lookup)(const char* name, char* port, size_t bytes);
 
   /* Counters of a process on the MPI_Win `window`, which notified operations of other processes increment.
-   * Return MPI error classes; MPI_ERR_WIN if the window does not belong to the host. */
+   * Return MPI error classes; MPI_ERR_WIN if the window does not belong to the MPI host. */
 
   /** Collective: replaces the counters of this process by `num` new ones. Errors keep the old counters:
    * MPI_ERR_RMA_SYNC if an access epoch is open, MPI_ERR_ARG if `num` is below the present number or above
    * the maximum. */
   int (*window_set_counters)(mpix_handle_t window, int num);
-  /** NULL if this process has no counter with the index, or the window does not belong to the host. */
+  /** NULL if this process has no counter with the index, or the window does not belong to the MPI host. */
   uint64_t* (*window_counter)(mpix_handle_t window, int index);
   int (*window_num_counters)(mpix_handle_t window, int rank, int* num);
   /** `request` may be NULL. */
   int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
                          mpix_handle_t* request);
 
-  /** Adds attributes with these keys to all present and future windows of the host: addresses of two ints,
-   * the suggested and the maximum number of counters of a process, and the address of an MPI_Count, the
+  /** Adds attributes with these keys to all present and future windows of the MPI host: addresses of two
+   * ints, the suggested and the maximum number of counters of a process, and the address of an MPI_Count, the
    * maximum value of a counter. Called once. */
   void (*window_add_counter_attributes)(int suggested_key, int max_key, int value_key);
 
-  /** Returns an MPI error class; MPI_ERR_WIN if the window does not belong to the host. Kinds of calls
+  /** Returns an MPI error class; MPI_ERR_WIN if the window does not belong to the MPI host. Kinds of calls
    * without a request ignore `request`. */
   int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call, mpix_handle_t* request);
 
@@ -184,7 +186,7 @@ struct mpix_host_ops {
                              uint64_t argument);
 };
 
-/** Sets `engine` and `ops` as the host of this process until the next call; NULL for both withdraws them.
+/** Sets `engine` and `ops` as the MPI host of this process until the next call; NULL for both withdraws them.
  * Both must stay valid meanwhile. Not thread-safe with the queries below. A child made by fork() has no
  * host. */
 MPIX_ENGINE_API void mpix_host_offer(mpix_engine_t* engine, const struct mpix_host_ops* ops);
@@ -195,33 +197,33 @@ MPIX_ENGINE_API mpix_engine_t* mpix_host_engine(void);
 /** The services that were offered with the engine. */
 MPIX_ENGINE_API const struct mpix_host_ops* mpix_host_operations(void);
 
-/** Asks the host to open its engine in MPI_Init. Called before MPI_Init by a library whose functions may name
- * any process at any time: a target need not call the library, so nothing else would open its engine. */
+/** Asks the MPI host to open its engine in MPI_Init. Called before MPI_Init by a library whose functions may
+ * name any process at any time: a target need not call the library, so nothing else would open its engine. */
 MPIX_ENGINE_API void mpix_host_request_early_open(void);
 MPIX_ENGINE_API int mpix_host_early_open_requested(void);
 
 /** Opens the engine of this process unless it is open. Returns 0, or nonzero if it cannot be opened. */
 typedef int (*mpix_host_opener)(void);
 
-/** Sets the host's function for mpix_host_open; NULL withdraws it. */
+/** Sets the MPI host's function for mpix_host_open; NULL withdraws it. */
 MPIX_ENGINE_API void mpix_host_offer_opener(mpix_host_opener opener);
 
-/** Opens the engine of this process unless it is open, if the host has set an opener. Another process can
+/** Opens the engine of this process unless it is open, if the MPI host has set an opener. Another process can
  * look up the engine's address once both processes have taken part in a collective MPI call after this call.
  * Returns the opener's result; nonzero without an opener. Callable from any thread. */
 MPIX_ENGINE_API int mpix_host_open(void);
 
-/** Nonzero if there is a host that mpix_host_open asks. */
+/** Nonzero if there is an MPI host that mpix_host_open asks. */
 MPIX_ENGINE_API int mpix_host_can_open(void);
 
 /** Adds what the environment requests (MPIX_RMA_TRACE) to the configuration of the process's engine. */
 MPIX_ENGINE_API void mpix_host_read_environment(struct mpix_engine_config* config);
 
-/** Nonzero if the environment (MPIX_HOST=public) requests the host on public MPI although the MPI library
- * contains a host. */
+/** Nonzero if the environment (MPIX_HOST=public) requests the MPI host on public MPI although the MPI library
+ * contains an MPI host. */
 MPIX_ENGINE_API int mpix_host_is_public(void);
 
-/** Records the reason (one line, without a period) why the host offers no engine. */
+/** Records the reason (one line, without a period) why the MPI host offers no engine. */
 MPIX_ENGINE_API void mpix_host_set_unavailable(const char* reason);
 
 /** The reason why no engine is offered; "" if none is known. */

@@ -1,4 +1,4 @@
-/// The choice of the host, and the check that the process uses the intended MPI library.
+/// The choice of the MPI host, and the check that the process uses the intended MPI library.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

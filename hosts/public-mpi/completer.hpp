@@ -1,5 +1,5 @@
-/// The thread that completes requests, because MPI's own waits drive neither the engine nor this host. The
-/// thread sleeps while no operation with a request is active.
+/// The thread that completes requests, because MPI's own waits drive neither the engine nor this MPI host.
+/// The thread sleeps while no operation with a request is active.
 #pragma once
 
 #include <atomic>

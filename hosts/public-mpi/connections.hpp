@@ -10,7 +10,7 @@ namespace mpixrma::host {
 /// Collective over an intercommunicator that MPI has just created to processes of other jobs: afterwards the
 /// processes of each side can be targets of the other side's. If some processes do not take part in time,
 /// because they are not linked with the library, prints a warning, and none becomes a target. Does nothing
-/// while the host is not running.
+/// while the MPI host is not running.
 MPIX_HOST_API void exchange_addresses(MPI_Comm inter) noexcept;
 
 /// As exchange_addresses(), for an intercommunicator to any processes. Does nothing if all of them belong to

@@ -1,4 +1,4 @@
-/// The exchange of engine addresses: the processes of MPI_COMM_WORLD exchange all addresses when the host
+/// The exchange of engine addresses: the processes of MPI_COMM_WORLD exchange all addresses when the MPI host
 /// starts, and groups that MPI connects later exchange theirs when they connect.
 #pragma once
 
@@ -106,7 +106,7 @@ class AddressTable {
   std::vector<char> last_lookup_;  ///< the most recently requested address, valid until the next request
 };
 
-/// Returns nullptr while the host is not running.
+/// Returns nullptr while the MPI host is not running.
 AddressTable* addresses_of_job() noexcept;
 
 }  // namespace mpixrma::host

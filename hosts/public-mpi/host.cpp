@@ -121,7 +121,7 @@ mpix_engine_t* make_engine() {
   if (rank == 0) std::fputs(notes.c_str(), stderr);
   if (!wrong.empty()) {
     mpix_host_set_unavailable(wrong.c_str());
-    if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library's host does not start\n", wrong.c_str());
+    if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library does not start\n", wrong.c_str());
     return nullptr;
   }
   if (config.network_hardware_expected != 0) config.defer_network = 0;

@@ -1,7 +1,7 @@
-/// MPI calls that the host intercepts: those that initialise MPI, and the one that frees requests. Both names
-/// (MPI_ and PMPI_) are defined, because Fortran bindings may call either. Each forwards to the next
-/// definition of the name: MPI's own, or a tool's. If this host is chosen, both names of MPI_Init forward to
-/// PMPI_Init_thread.
+/// MPI calls that the MPI host intercepts: those that initialise MPI, and the one that frees requests. Both
+/// names (MPI_ and PMPI_) are defined, because Fortran bindings may call either. Each forwards to the next
+/// definition of the name: MPI's own, or a tool's. If this MPI host is chosen, both names of MPI_Init forward
+/// to PMPI_Init_thread.
 #include <mpi.h>
 
 #include "hosts/public-mpi/host.hpp"
@@ -18,7 +18,8 @@ int init(Init pass_on, int* argc, char*** argv, int required, int* provided) {
   bool const chosen = mpixrma::host::is_chosen();
   if (chosen) mpixrma::host::check_library();
   int const code = pass_on(argc, argv, chosen ? MPI_THREAD_MULTIPLE : required, provided);
-  // A wrong mpirun starts processes that cannot see each other, even if the host is inside of MPI.
+  // A wrong mpirun starts processes that cannot see each other, even if the MPI host is inside the MPI
+  // library.
   if (code == MPI_SUCCESS) chosen ? mpixrma::host::start() : mpixrma::host::check_launcher();
   return code;
 }

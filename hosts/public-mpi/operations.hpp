@@ -1,4 +1,4 @@
-/// The functions that the host provides to the libraries.
+/// The functions that the MPI host provides to the libraries.
 #pragma once
 
 #include "hosts/common/hosted.h"

@@ -23,7 +23,7 @@ using mpixrma::host::next;
 using mpixrma::host::report_failure_of;
 using mpixrma::host::report_failures_of;
 
-/// Returns nullptr if MPI waits by itself, because this host does not serve the process at this time.
+/// Returns nullptr if MPI waits by itself, because this MPI host does not serve the process at this time.
 mpix_engine_t* engine_to_drive() noexcept {
   static bool const chosen = mpixrma::host::is_chosen();
   return chosen ? mpix_host_engine() : nullptr;

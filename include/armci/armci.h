@@ -54,7 +54,7 @@ extern "C" {
  *  initialised already. MPI_THREAD_SINGLE in calls without it
  * @param comm             communicator of the processes that take part, MPI_COMM_WORLD in calls without it;
  *  may be freed afterwards
- * @return 0; nonzero if the library's host (in Open MPI its component) has not started, for a null
+ * @return 0; nonzero if the library (in Open MPI its component) has not started, for a null
  *  communicator, if MPI runs below the requested thread level, for an invalid value of an environment
  *  variable, if memory is exhausted, and after MPI_Finalize. ARMCI_Initialized: 1 between ARMCI_Init and
  *  ARMCI_Finalize, else 0. */

@@ -30,7 +30,7 @@ void send_signal(Window& window, Target& target, engine::RmaOp const& raise) {
     if (!engine::failed(window.engine.issue(*target.process, raise).status)) return;
   } catch (std::bad_alloc const&) {
   }
-  window.engine.peers.lose_messages(*target.process);
+  window.engine.peers.mark_unreachable_by_messages(*target.process);
 }
 
 /// Adds to a mapped counter. Release: pairs with the acquires of the waiting processes. Acquire: these also
@@ -96,7 +96,8 @@ int disseminate(Window& window, Raise raise, Examine examine) {
     Counter& arrivals = window.control.counter(window.control.layout.arrival(round));
     if (!await_arrival(window, arrivals, predecessors[round]))
       error = first_of(error, loss_of_process(window, predecessor_of(window, distance)));
-    bool const is_told = next != nullptr && (next->control != nullptr || !next->process->has_lost_messages());
+    bool const is_told =
+        next != nullptr && (next->control != nullptr || !next->process->is_unreachable_by_messages());
     if (!is_told) error = first_of(error, loss_of_process(window, window.processes.successor(distance)));
     examine(arrivals);
   }

@@ -13,7 +13,8 @@ namespace {
 /// Sets the fields of a shared-lock request that describe the locks that this process holds.
 void describe_held(Window& window, Target& target, engine::LockRequest* request) {
   engine::LockClock& own = window.engine.locks.clock();
-  if (engine::LockClock const* const its = window.engine.locks.clock(*target.process)) own.raise(its->now());
+  if (engine::LockClock const* const peer_clock = window.engine.locks.clock(*target.process))
+    own.raise(peer_clock->now());
   Window::held_locks.describe(own.now(), &target.lock_requested_after, request);
 }
 

@@ -10,7 +10,7 @@ namespace mpixrma::windows {
 
 /// Acquires the lock in the common case: the lock word is mapped and the lock is free.
 inline bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held) noexcept {
-  if (target.lock_word == nullptr || target.process->has_lost_messages()) return false;
+  if (target.lock_word == nullptr || target.process->is_unreachable_by_messages()) return false;
   if (target.lock_word->try_lock(window.own_lock.holder, mode).outcome != engine::SharedLock::Outcome::done)
     return false;
   target.lock = held;

@@ -69,7 +69,7 @@ engine::Peer* RemoteGrant::peer(engine::Engine& engine) {
   engine::Peer* const found = engine.peers.at(address_);
   if (found == nullptr) return nullptr;
   uses_.push_back({&engine, found->process()});
-  if (has_ended_) engine.peers.lose(found->process());
+  if (has_ended_) engine.peers.fail_connections(found->process());
   return found;
 }
 
@@ -85,7 +85,7 @@ void RemoteGrant::forget(engine::Engine& engine) noexcept {
 int RemoteGrant::on_end() {
   std::lock_guard const held(peers_lock_);
   has_ended_ = true;
-  for (Use const& use : uses_) use.engine->peers.lose(use.process);
+  for (Use const& use : uses_) use.engine->peers.fail_connections(use.process);
   return -1;
 }
 

@@ -71,9 +71,9 @@ Hints::Hints(mpix_window_hint const* given) {
       if (power && wanted <= std::size_t{1} << 30) alignment_ = wanted;
       alignment_text_ = std::to_string(std::max<std::size_t>(alignment_, 64));
     }
-    if (key == "mpi_assert_max_num_notify") take_counters(given->value);
-    take_memory(key, given->value);
-    take(given->key, given->value);
+    if (key == "mpi_assert_max_num_notify") parse_counters(given->value);
+    parse_memory(key, given->value);
+    parse(given->key, given->value);
   }
 }
 
@@ -85,7 +85,7 @@ bool Hints::contain_port(mpix_window_hint const* given) noexcept {
 }
 
 /// Parses the hints for a memory server.
-void Hints::take_memory(std::string_view key, char const* value) {
+void Hints::parse_memory(std::string_view key, char const* value) {
   std::string_view const text = value;
   if (key == "deep_mem_kind") {
     kind_ = text == "deep_nam"              ? MemoryKind::nam
@@ -101,7 +101,7 @@ void Hints::take_memory(std::string_view key, char const* value) {
 }
 
 /// A value of 0, or an invalid number, asserts nothing.
-void Hints::take_counters(std::string_view value) {
+void Hints::parse_counters(std::string_view value) {
   int number = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error == std::errc() && end == value.data() + value.size() && number >= 0) {
@@ -111,7 +111,7 @@ void Hints::take_counters(std::string_view value) {
 }
 
 /// An invalid number changes nothing.
-void Hints::take_granularity(std::string_view value) {
+void Hints::parse_granularity(std::string_view value) {
   std::uint64_t number = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size()) return;
@@ -119,7 +119,7 @@ void Hints::take_granularity(std::string_view value) {
   granularity_text_ = std::to_string(number);
 }
 
-void Hints::take(char const* key, char const* value) {
+void Hints::parse(char const* key, char const* value) {
   std::string_view const name = key;
   if (name == "accumulate_ordering" && is_ordering(value)) {
     ordering_ = value;
@@ -129,11 +129,11 @@ void Hints::take(char const* key, char const* value) {
   bool const known = std::strcmp(value, "same_op") == 0 || std::strcmp(value, "same_op_no_op") == 0;
   if (name == "accumulate_ops" && known) operations_ = value;
   if (name == "acc_single_intrinsic") single_intrinsic_ = is_true(value);
-  if (name == "mpi_accumulate_granularity") take_granularity(value);
+  if (name == "mpi_accumulate_granularity") parse_granularity(value);
 }
 
 char const* Hints::set(char const* key, char const* value, int flavor) {
-  if (value != nullptr) take(key, value);
+  if (value != nullptr) parse(key, value);
   std::string_view const name = key;
   if (name == "no_locks") return truth(no_locks_);
   if (name == "accumulate_ordering") return ordering_.c_str();

@@ -90,10 +90,10 @@ class Hints {
  private:
   static Order default_order_;
 
-  void take_counters(std::string_view value);
-  void take_memory(std::string_view key, char const* value);
-  void take(char const* key, char const* value);
-  void take_granularity(std::string_view value);
+  void parse_counters(std::string_view value);
+  void parse_memory(std::string_view key, char const* value);
+  void parse(char const* key, char const* value);
+  void parse_granularity(std::string_view value);
 
   /// From this granularity on, updates of single elements hold a stripe, as updates of arrays do: the unit of
   /// engine::UpdateModes.

@@ -1,11 +1,11 @@
 /**
- * MPI windows on the one-sided engine, for their host: a component of Open MPI, or a library that intercepts
+ * MPI windows on the one-sided engine, for their MPI host: a component of Open MPI, or a library that intercepts
  * the calls of MPI. Plain C.
  *
- * Each function implements the MPI call of its name without the host's part: handles are valid, counts are
- * not negative, and MPI_PROC_NULL is handled by the host. Functions return MPI_SUCCESS, or an error class or
- * code, which the host passes on to the window's error handler. A call that is rejected leaves the window
- * unchanged; a call that reports the failure of an earlier operation takes effect nevertheless.
+ * Each function implements the MPI call of its name without the MPI host's part: handles are valid, counts
+ * are not negative, and MPI_PROC_NULL is handled by the MPI host. Functions return MPI_SUCCESS, or an error
+ * class or code, which the MPI host passes on to the window's error handler. A call that is rejected leaves
+ * the window unchanged; a call that reports the failure of an earlier operation takes effect nevertheless.
  * Functions may be called from any thread that MPI's thread level allows, between mpix_host_offer() of an
  * engine and the end of that engine.
  */
@@ -55,7 +55,7 @@ struct mpix_window_memory {
 
 /** MPI_Win_create, _allocate, _allocate_shared, _create_dynamic: collective. If the call fails at one
  * process, it fails at all with one class and leaves no state. `hints` end with a NULL key. `handle` is the
- * host's handle, which is passed to mpix_host_ops::window_request_create. `window` NULL: the host has no
+ * host's handle, which is passed to mpix_host_ops::window_request_create. `window` NULL: the MPI host has no
  * memory for the window at this process, and the call fails. */
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window);
@@ -65,8 +65,8 @@ uint64_t mpix_window_table_bytes(void);
 /** The reason why this thread's last mpix_window_create, or call of a memory server, failed: the error class,
  * and a text that stays valid until the next such call. MPI_SUCCESS if it succeeded or there is no text. */
 int mpix_window_refusal(const char** text);
-/** Sets that reason, for a host that cannot use the window which mpix_window_create has made. Returns the
- * error class. */
+/** Sets that reason, for an MPI host that cannot use the window which mpix_window_create has made. Returns
+ * the error class. */
 int mpix_window_refuse(int error_class, const char* text);
 /** Configures allocation at memory servers: windows are spread over the grants with the locators
  * `allocation`, separated by commas; if empty, over those of MPIX_NAM_ALLOCATION, or else allocated in a

@@ -1,4 +1,4 @@
-/// Requests of operations: MPI requests, which the host creates.
+/// Requests of operations: MPI requests, which the MPI host creates.
 #pragma once
 
 #include <mpi.h>
@@ -28,8 +28,8 @@ struct RequestCompletion : engine::Completion {
   RequestCompletion* next = nullptr;
 };
 
-/// Opens a request of an operation on the host's window `window`, with the window's context at the engine.
-/// Returns nullptr if there is no memory.
+/// Opens a request of an operation on the MPI host's window `window`, with the window's context at the
+/// engine. Returns nullptr if there is no memory.
 RequestCompletion* open_request(void* window, std::uint32_t context);
 /// Opens a request that is complete when the last of several operations is, and returns its completion, to
 /// which operations are added. Window::aggregate_requests counts the incomplete requests. An operation whose

@@ -42,7 +42,7 @@ namespace mpixrma::windows {
 /// The functions on a window are in the folders of their subjects: `creation/`, `epochs/`, `operations/`.
 /// Each uses the parts that it needs.
 struct Window : mpix_window {
-  /// `host_window`: the host's handle.
+  /// `host_window`: the MPI host's handle.
   Window(engine::Engine& process_engine, MPI_Comm comm, Hints const& given, void* host_window);
   ~Window();
   Window(Window const&) = delete;
@@ -70,7 +70,7 @@ struct Window : mpix_window {
   pid_t const pid = engine::own_process_id();
 
   engine::Engine& engine;
-  void* const handle;  ///< of the host
+  void* const handle;  ///< of the MPI host
   Hints hints;
   std::uint32_t const context;  ///< identifies the window in the engine's late errors
   Processes processes;

@@ -9,7 +9,7 @@ namespace {
 /// The library's error classes may have different numbers at other processes.
 constexpr int wire_address = 1 << 30;
 constexpr int wire_transport = wire_address + 1;
-static_assert(no_host_class == wire_transport + 1);
+static_assert(no_engine_class == wire_transport + 1);
 
 struct ClassAt {
   int error_class;
@@ -32,8 +32,8 @@ int wire_class(int error_class) noexcept {
 
 Verdict verdict_of(int wire, int rank) noexcept {
   if (wire == wire_address) return {keys().address_class, rank};
-  bool const no_host = wire == no_host_class;
-  return {wire == wire_transport || no_host ? keys().transport_class : wire, rank, no_host};
+  bool const no_engine = wire == no_engine_class;
+  return {wire == wire_transport || no_engine ? keys().transport_class : wire, rank, no_engine};
 }
 
 Verdict agree_on_class(MPI_Comm comm, int error_class) {
@@ -52,10 +52,9 @@ Verdict agree_on_class(MPI_Comm comm, int error_class) {
 int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict) {
   if (verdict.error_class == MPI_SUCCESS) return MPI_SUCCESS;
   if (own.error_class == verdict.error_class) return raise(site, own);
-  char words[MPI_MAX_ERROR_STRING] =
-      "the library's host (in Open MPI the component osc/mpix) did not start there";
+  char words[MPI_MAX_ERROR_STRING] = "the library (in Open MPI the component osc/mpix) did not start there";
   int length = 0;
-  if (!verdict.no_host) PMPI_Error_string(verdict.error_class, words, &length);
+  if (!verdict.no_engine) PMPI_Error_string(verdict.error_class, words, &length);
   if (verdict.rank == MPI_PROC_NULL)
     return raise(site, verdict.error_class, "the call failed at another process: %s", words);
   return raise(site, verdict.error_class, "the call failed at rank %d: %s", verdict.rank, words);

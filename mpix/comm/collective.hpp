@@ -48,11 +48,11 @@ std::vector<T> exchange(MPI_Comm comm, T const& mine, int ranks) {
 struct Verdict {
   int error_class = MPI_SUCCESS;
   int rank = MPI_PROC_NULL;  ///< rank that failed; MPI_PROC_NULL on an intercommunicator
-  bool no_host = false;      ///< the rank failed because it has no host
+  bool no_engine = false;    ///< the rank failed because it has no MPI host
 };
 
-/// The error class that a process without a host contributes to exchanges.
-inline constexpr int no_host_class = (1 << 30) + 2;
+/// The error class that a process without an engine contributes to exchanges.
+inline constexpr int no_engine_class = (1 << 30) + 2;
 
 /// Conversions of an error class to and from numbers that all processes share.
 int wire_class(int error_class) noexcept;
@@ -65,13 +65,13 @@ Verdict agree_on_class(MPI_Comm comm, int error_class);
 /// failed. Returns an MPI error code.
 int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict);
 
-/// The collective form of raise_unusable(). If this process has no host, first calls `part(comm)`, which
-/// contributes no_host_class to the exchange of this call, so that the other processes do not wait for this
+/// The collective form of raise_unusable(). If this process has no engine, first calls `part(comm)`, which
+/// contributes no_engine_class to the exchange of this call, so that the other processes do not wait for this
 /// process.
 template <typename Part>
 int raise_unusable_together(char const* call, MPI_Comm const* comm, Part part) {
   bool const given = comm != nullptr && *comm != MPI_COMM_NULL;
-  if (given && prepare() == Readiness::no_host) part(*comm);
+  if (given && prepare() == Readiness::no_engine) part(*comm);
   return raise_unusable(call, comm);
 }
 

@@ -47,8 +47,8 @@ int invoke_handler(MPI_Comm comm, int code) {
 }
 
 /// The full reason may exceed the length of an error string, so it is printed too.
-int raise_missing_host(char const* call, MPI_Comm comm) {
-  std::string const reason = why_no_host();
+int raise_missing_engine(char const* call, MPI_Comm comm) {
+  std::string const reason = why_no_engine();
   std::fprintf(stderr, "%s: %s\n", call, reason.c_str());
   return invoke_handler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm,
                         make_code(call, {keys().transport_class, reason}));
@@ -185,7 +185,7 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
     case Readiness::forked:
       std::fprintf(stderr, "%s: called in a child process made by fork()\n", call);
       return MPI_ERR_OTHER;
-    case Readiness::no_host: return raise_missing_host(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
+    case Readiness::no_engine: return raise_missing_engine(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
   }
   return MPI_ERR_INTERN;
 }
@@ -196,7 +196,8 @@ int MPIX_RMA_Error_class(MPIX_RMA_Error which, int* error_class) try {
   using namespace mpixrma;
   char const* const call = "MPIX_RMA_Error_class";
   Readiness const readiness = prepare();
-  if (readiness != Readiness::ready && readiness != Readiness::no_host) return raise_unusable(call, nullptr);
+  if (readiness != Readiness::ready && readiness != Readiness::no_engine)
+    return raise_unusable(call, nullptr);
   if (error_class == nullptr) return raise({call}, MPI_ERR_ARG, "error_class is a null pointer");
   switch (which) {
     case MPIX_RMA_ERR_ADDRESS: *error_class = keys().address_class; return MPI_SUCCESS;

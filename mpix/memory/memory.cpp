@@ -40,7 +40,7 @@ Status free_user_allocation(void* base) {
 }
 
 /// Raises the error of a local call if the library cannot be used. Returns an MPI error code.
-int usable(char const* call) {
+int check_usable(char const* call) {
   return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr);
 }
 
@@ -184,7 +184,7 @@ using mpixrma::engine::Status;
 int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Allocate_local"};
-  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  if (int const code = check_usable(site.call); code != MPI_SUCCESS) return code;
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
   if (size == 0) return raise(site, MPI_ERR_ARG, "size is 0");
   engine::AllocationHints hints;
@@ -198,7 +198,7 @@ int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
 int MPIX_RMA_Free_local(void* base) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Free_local"};
-  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  if (int const code = check_usable(site.call); code != MPI_SUCCESS) return code;
   if (Failure const wrong = wrong_to_free(base, Allocator::local)) return raise(site, wrong);
   Status const status = free_user_allocation(base);
   return engine::failed(status) ? raise(site, class_of(status), not_allocated, base) : MPI_SUCCESS;
@@ -209,7 +209,7 @@ int MPIX_RMA_Free_local(void* base) try {
 int MPIX_RMA_Register(void const* base, MPI_Aint size, MPI_Info info) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Register"};
-  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  if (int const code = check_usable(site.call); code != MPI_SUCCESS) return code;
   auto const bytes = static_cast<long long>(size);
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
@@ -234,7 +234,7 @@ int MPIX_RMA_Register(void const* base, MPI_Aint size, MPI_Info info) try {
 int MPIX_RMA_Deregister(void const* base, MPI_Aint size) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Deregister"};
-  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  if (int const code = check_usable(site.call); code != MPI_SUCCESS) return code;
   auto const bytes = static_cast<long long>(size);
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
   Status const status = engine_of_process().memory.detach(
@@ -252,7 +252,7 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void*
   char const* const call = "MPIX_RMA_Allocate";
   if (state == nullptr)
     return raise_unusable_together(call, &communicator, [](MPI_Comm comm) {
-      if (!is_intercommunicator(comm)) (void)exchange_bases(comm, nullptr, no_host_class);
+      if (!is_intercommunicator(comm)) (void)exchange_bases(comm, nullptr, no_engine_class);
     });
   Site const site{call, state->handle()};
   if (is_intercommunicator(site.comm))
@@ -279,7 +279,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
   char const* const call = "MPIX_RMA_Free";
   if (state == nullptr)
     return raise_unusable_together(call, &communicator,
-                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_engine_class); });
   Site const site{call, state->handle()};
   if (is_intercommunicator(site.comm))
     return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");

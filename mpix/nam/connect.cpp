@@ -80,7 +80,7 @@ int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, 
   bool const ready = can_create_windows();
   *answer = {};
   if (rank_in(site.comm) == root && ready) query_window(port, info, answer);
-  if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : no_host_class);
+  if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : no_engine_class);
       verdict.error_class != MPI_SUCCESS)
     return ready ? raise_agreed(site, {}, verdict) : raise_without_windows(site);
   PMPI_Bcast(answer, sizeof *answer, MPI_BYTE, root, site.comm);

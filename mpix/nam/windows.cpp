@@ -106,7 +106,7 @@ int raise_without_windows(Site const& site) {
 
 bool is_mpi_active() {
   Readiness const now = prepare();
-  return now == Readiness::ready || now == Readiness::no_host;
+  return now == Readiness::ready || now == Readiness::no_engine;
 }
 
 std::string value_of(MPI_Info info, char const* key) {
@@ -168,7 +168,7 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   // All processes check together, because MPI would reject an argument only at the process that passes it.
   Failure wrong = check_region(size, disp_unit);
   if (win == nullptr) wrong = failure(MPI_ERR_ARG, "win is a null pointer");
-  if (!able) wrong.error_class = no_host_class;
+  if (!able) wrong.error_class = no_engine_class;
   if (Verdict const verdict = agree_on_class(comm, wrong.error_class); verdict.error_class != MPI_SUCCESS)
     return able ? raise_agreed({call, comm}, wrong, verdict) : raise_without_windows({call, comm});
   InfoCopy keys(info);

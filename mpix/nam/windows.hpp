@@ -37,8 +37,8 @@ struct WindowKeys {
 /// The first call creates the keys.
 WindowKeys const& window_keys();
 
-/// Whether the host provides windows, including those at a memory server. False if no host serves this
-/// process.
+/// Whether the MPI host provides windows, including those at a memory server. False if no MPI host serves
+/// this process.
 bool provides_windows() noexcept;
 /// As provides_windows(), for a call that creates a window: opens the engine first, as other collective calls
 /// do.

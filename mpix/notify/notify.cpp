@@ -62,7 +62,7 @@ int MPIX_RMA_Set_num_notify(MPI_Comm communicator, int num) try {
   char const* const call = "MPIX_RMA_Set_num_notify";
   if (state == nullptr)
     return raise_unusable_together(call, &communicator,
-                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_engine_class); });
   Site const site{call, state->handle()};
   Counters::Place own;
   Failure const failed = allocate_counters(num, &own);

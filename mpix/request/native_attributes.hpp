@@ -15,7 +15,7 @@ namespace mpixrma {
 extern std::atomic<int> native_objects;
 
 struct NativeObject {
-  mpix_host_request_t* request = nullptr;  ///< the host's request
+  mpix_host_request_t* request = nullptr;  ///< the MPI host's request
   AttributeSet attributes;
 };
 

@@ -11,7 +11,7 @@
 namespace mpixrma {
 
 /// Whether calls can be served, or the reason why not.
-enum class Readiness { ready, not_initialised, finalised, no_host, forked };
+enum class Readiness { ready, not_initialised, finalised, no_engine, forked };
 
 #ifdef OPEN_MPI
 /// Runs automatically when the library is loaded.
@@ -21,8 +21,8 @@ void make_component_known();
 std::string why_no_component();
 #endif
 
-/// Returns a sentence, without a period, that says that no host serves this process, and why.
-MPIX_INTERNAL_API std::string why_no_host();
+/// Returns a sentence, without a period, that says that no MPI host serves this process, and why.
+MPIX_INTERNAL_API std::string why_no_engine();
 
 /// Whether this process was made by fork() from one in which the library was loaded. MPI belongs to the
 /// parent.
@@ -39,7 +39,7 @@ bool is_prepared() noexcept;
 MPIX_INTERNAL_API void open_engine();
 
 /// The keyval that attaches the library's state to communicators, valid once prepare() has returned ready,
-/// and the error classes, valid once it has returned ready or no_host.
+/// and the error classes, valid once it has returned ready or no_engine.
 struct RuntimeKeys {
   int communicator = MPI_KEYVAL_INVALID;
   int address_class = MPI_ERR_OTHER;

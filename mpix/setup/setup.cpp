@@ -72,7 +72,7 @@ int add_class(char const* text) {
   return code;
 }
 
-/// Called even if no host serves the process, whose calls fail with one of these classes.
+/// Called even if no MPI host serves the process, whose calls fail with one of these classes.
 void add_classes() {
   if (runtime_keys.transport_class != MPI_ERR_OTHER) return;
   runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory at the target address");
@@ -101,7 +101,7 @@ void set_up_once() {
 
 RuntimeKeys const& keys() noexcept { return runtime_keys; }
 
-std::string why_no_host() {
+std::string why_no_engine() {
   if (mpix_host_can_open() != 0 && *mpix_host_unavailable_reason() == '\0')
     return "the engine is not open yet, because the library was loaded after MPI_Init; "
            "MPIX_RMA_Allocate and the creation of a window open it";
@@ -110,7 +110,7 @@ std::string why_no_host() {
     return "Open MPI did not start the component osc/mpix in this process; " + why_no_component();
 #endif
   std::string const reason = mpix_host_unavailable_reason();
-  return "the library's host did not start in this process; " +
+  return "the library did not start in this process; " +
          (!reason.empty() ? reason
                           : "the library did not intercept MPI_Init: link the program with it directly, "
                             "before MPI");
@@ -131,7 +131,7 @@ Readiness prepare() {
   std::lock_guard const held(setup_lock);
   if (hosted_engine() == nullptr) {
     add_classes();
-    return Readiness::no_host;
+    return Readiness::no_engine;
   }
   if (!set_up.load(std::memory_order_relaxed)) {
     set_up_once();
@@ -141,7 +141,7 @@ Readiness prepare() {
 }
 
 void open_engine() {
-  if (prepare() == Readiness::no_host) (void)mpix_host_open();
+  if (prepare() == Readiness::no_engine) (void)mpix_host_open();
 }
 
 }  // namespace mpixrma

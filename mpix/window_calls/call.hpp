@@ -1,5 +1,5 @@
-/// The common part of the calls on windows: access to the host that provides windows, and the windows' error
-/// handlers.
+/// The common part of the calls on windows: access to the MPI host that provides windows, and the windows'
+/// error handlers.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct NamedArguments {
   std::int64_t target_count = 0;
 };
 
-/// Returns a failure with a text, for an error class that the host has returned without one.
+/// Returns a failure with a text, for an error class that the MPI host has returned without one.
 __attribute__((cold)) inline Failure explain(int error_class, NamedArguments const& named) {
   switch (error_class) {
     case MPI_ERR_WIN: return failure(error_class, "the window does not belong to this library");
@@ -49,7 +49,7 @@ __attribute__((cold)) inline Failure explain(int error_class, NamedArguments con
   }
 }
 
-/// Converts the host's answer, an error class or a code with a text, to the result of a call.
+/// Converts the MPI host's answer, an error class or a code with a text, to the result of a call.
 inline int result_of(char const* call, MPI_Win win, int error, NamedArguments const& named = {}) {
   if (error == MPI_SUCCESS) return MPI_SUCCESS;
   int error_class = error;
@@ -82,7 +82,7 @@ inline int result_of_counter(char const* call, MPI_Win win, int error_class, Nam
                           named.notification, describe_counters(win, named.rank).c_str()));
 }
 
-/// Calls use(host) if the host provides windows.
+/// Calls use(host) if the MPI host provides windows.
 template <typename Use>
 int with_window(char const* call, MPI_Win win, Use use) noexcept try {
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);

@@ -11,7 +11,7 @@ struct NotificationKeys {
   int value = MPI_KEYVAL_INVALID;  ///< maximum value of a counter
 };
 
-/// The first call creates the keys; from then on the host's windows have the attributes.
+/// The first call creates the keys; from then on the MPI host's windows have the attributes.
 NotificationKeys const& notification_keys();
 
 }  // namespace mpixrma

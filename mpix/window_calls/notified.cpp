@@ -1,4 +1,4 @@
-/// Notified operations on windows: the calls, which the host implements.
+/// Notified operations on windows: the calls, which the MPI host implements.
 #include <mutex>
 
 #include "mpix/notify/reset.hpp"

@@ -50,8 +50,8 @@ TEST(MessagesLost, ProcessThatIsFoundAgainStaysLost) {
       EnginePeers& peers = rank.engine().peers;
       Peer* const before = peers.find(Rank::process_of(1));
       EXPECT_EQ(run(rank.engine(), *before, put), Status::ok);
-      peers.lose_messages(*before);
-      rank.engine().waits.until([&] { return before->has_lost_messages(); });
+      peers.mark_unreachable_by_messages(*before);
+      rank.engine().waits.until([&] { return before->is_unreachable_by_messages(); });
       peers.release(*before);
       Peer* const after = peers.find(Rank::process_of(1));
       EXPECT_TRUE(failed(run(rank.engine(), *after, put)));
@@ -95,7 +95,7 @@ TEST(MessagesLost, EndOfTheProcessIsDetectedLater) {
     Peer& peer = rank.peer(1);
     EXPECT_EQ(put(1, shared, 4), Status::ok);
     EXPECT_NE(put(1, plain, 1), Status::ok);
-    EXPECT_TRUE(peer.has_lost_messages());
+    EXPECT_TRUE(peer.is_unreachable_by_messages());
     EXPECT_FALSE(peer.is_lost());
     EXPECT_EQ(put(1, shared, 5), Status::ok);
     rank.signal(without_messages, 1);

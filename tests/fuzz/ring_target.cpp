@@ -115,7 +115,7 @@ bool ring(Input input) {
   Status const status = victim.send([&](RingEntry& entry, StagedRequest& staged) {
     entry = RingEntry{};
     if ((mode & staged_bit) != 0) {
-      entry.staging = (mode & past_caches_bit) != 0 ? Staging::past_caches : Staging::cached;
+      entry.staging = (mode & past_caches_bit) != 0 ? Staging::non_temporal : Staging::cached;
       return fill_staged(staged, reader, mode, exposure);
     }
     fill_front(entry, reader);

@@ -55,7 +55,7 @@ void detail::copy_large(std::byte* to, std::byte const* from, std::size_t bytes)
   }
 }
 
-void copy_past_caches(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+void copy_non_temporal(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
 #if MPIX_KERNEL_X86_64
   constexpr std::size_t line = 64;
   for (; bytes >= line; bytes -= line, to += line, from += line) {

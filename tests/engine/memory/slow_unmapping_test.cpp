@@ -125,7 +125,7 @@ TEST(SlowUnmapping, ReleasesMemoryIfConnectionEndsBeforeProcess) {
   outlive(
       [](Rank& rank) {
         replacing.close();
-        rank.engine().peers.lose(Rank::process_of(mortal));
+        rank.engine().peers.fail_connections(Rank::process_of(mortal));
         Peer& gone = rank.peer(mortal);
         EXPECT_TRUE(gone.is_lost());
         rank.engine().peers.release(gone);

@@ -310,7 +310,7 @@ TEST(StagedRequest, RejectsMalformedData) {
           std::memset(staged.payload, 1, sizeof staged.payload);
           bool const spoilt = i < std::size(spoils);
           if (spoilt) spoils[i](staged);
-          slot->content().staging = i % 2 == 0 ? Staging::cached : Staging::past_caches;
+          slot->content().staging = i % 2 == 0 ? Staging::cached : Staging::non_temporal;
           ring.post(*slot);
           while (!slot->is_answered()) rank.engine().waits.progress();
           EXPECT_EQ(slot->content().status,

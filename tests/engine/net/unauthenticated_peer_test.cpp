@@ -203,7 +203,7 @@ TEST(UnauthenticatedPeer, RepliesWithoutTheSessionAreIgnored) {
       header.status = static_cast<std::uint8_t>(Status::transport);
       header.executed = header.processed_cost = i / 7;
       header.operation_id =
-          (random() % 64 << 32) | random() % 4;  // of operations, as OutstandingPool creates them
+          (random() % 64 << 32) | random() % 4;  // of operations, as TrackedOperationPool creates them
       std::vector<std::byte> const data(kind == wire::ReplyKind::data ? 1600 : 0, std::byte{0xee});
       header.bytes = data.size();
       sender.reply({test::bytes_of(header), data});

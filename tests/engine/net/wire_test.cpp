@@ -46,11 +46,11 @@ TEST(WireRequest, RequestsWithoutDataAreBounded) {
   sample.header.kind = RequestKind::get;
   sample.payload.resize(2);  // the dimension only: of stride 0, so it may describe any number of bytes
   for (std::uint64_t const rows :
-       {max_uncarried_bytes / 32, max_uncarried_bytes / 32 + 1, std::uint64_t{1} << 40}) {
+       {max_bytes_without_payload / 32, max_bytes_without_payload / 32 + 1, std::uint64_t{1} << 40}) {
     Dimension const dimension{rows, 0};
     std::memcpy(sample.payload.data(), &dimension, sizeof dimension);
     sample.header.bytes = sample.header.total = rows * 32;
-    EXPECT_EQ(sample.run() == nullptr, rows * 32 <= max_uncarried_bytes) << rows;
+    EXPECT_EQ(sample.run() == nullptr, rows * 32 <= max_bytes_without_payload) << rows;
   }
 }
 
@@ -67,7 +67,7 @@ TEST(WireRequest, FetchedBytesOfAnUpdateAreBounded) {
     std::memcpy(sample.payload.data(), &dimension, sizeof dimension);
     return sample.run() == nullptr;
   };
-  constexpr std::uint64_t most = max_uncarried_bytes / 32;
+  constexpr std::uint64_t most = max_bytes_without_payload / 32;
   for (bool const fetch : {false, true}) {
     EXPECT_TRUE(passes(ReduceOp::increment, fetch, most));
     EXPECT_FALSE(passes(ReduceOp::increment, fetch, most + 1));
@@ -296,13 +296,13 @@ TEST(WireReply, FailurePayloadNamesOperationIfWellFormed) {
 }
 
 TEST(OperationIds, AreNotReusedAndStaleIdsAreRejected) {
-  OutstandingPool pool;
-  Outstanding& first = pool.take();
+  TrackedOperationPool pool;
+  TrackedOperation& first = pool.take();
   std::uint64_t const operation_id = first.operation_id;
   EXPECT_EQ(pool.find(operation_id), &first);
   pool.release(first);
   EXPECT_EQ(pool.find(operation_id), nullptr);
-  Outstanding& second = pool.take();
+  TrackedOperation& second = pool.take();
   EXPECT_NE(second.operation_id, operation_id);
   EXPECT_EQ(pool.find(operation_id), nullptr);
   EXPECT_EQ(pool.find(second.operation_id), &second);

@@ -231,7 +231,7 @@ TEST(Copy, PastTheCachesIsExact) {
     std::vector<Line> lines(most / 64 + 2, Line{});
     std::byte* const to = lines.front().bytes;
     std::size_t const shift = random() % 64;
-    copy_past_caches(to, &from[shift], bytes);
+    copy_non_temporal(to, &from[shift], bytes);
     EXPECT_EQ(std::memcmp(to, &from[shift], bytes), 0) << bytes;
     EXPECT_EQ(to[bytes], std::byte{0}) << bytes;
   }

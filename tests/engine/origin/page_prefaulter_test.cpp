@@ -24,7 +24,7 @@ using test::Rank;
 using test::run_job;
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t chunk = FilledRegion::pages_of_chunk * page;
+constexpr std::size_t chunk = PrefaultedRegion::pages_of_chunk * page;
 
 FileDescriptor pagemap() { return FileDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)); }
 
@@ -71,9 +71,9 @@ class FilledRegionTest : public ::testing::Test {
   }
   std::byte& at(std::size_t number) const { return mapping.base()[number * page]; }
   std::size_t entered_in(std::size_t number) const { return entered(mapping.base() + number * chunk, chunk); }
-  static void look_at_all(FilledRegion& region) {
+  static void look_at_all(PrefaultedRegion& region) {
     for (std::size_t i = 0; i < region.chunks(); ++i)
-      ASSERT_NE(region.step(), FilledRegion::Step::unsupported);
+      ASSERT_NE(region.step(), PrefaultedRegion::Step::unsupported);
   }
 
   FileDescriptor file;
@@ -83,28 +83,29 @@ class FilledRegionTest : public ::testing::Test {
 };
 
 TEST_F(FilledRegionTest, FillsAccessedChunksAndNextOne) {
-  allocate(0, chunks * FilledRegion::pages_of_chunk);
-  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
+  PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   look_at_all(region);
   EXPECT_EQ(entered(mapping.base(), mapping.length()), 0u) << "nothing was accessed";
-  at(2 * FilledRegion::pages_of_chunk + 7) = std::byte{2};
+  at(2 * PrefaultedRegion::pages_of_chunk + 7) = std::byte{2};
   look_at_all(region);
   EXPECT_EQ(entered_in(1), 0u);
-  EXPECT_EQ(entered_in(2), FilledRegion::pages_of_chunk);
-  EXPECT_EQ(entered_in(3), FilledRegion::pages_of_chunk);
+  EXPECT_EQ(entered_in(2), PrefaultedRegion::pages_of_chunk);
+  EXPECT_EQ(entered_in(3), PrefaultedRegion::pages_of_chunk);
   EXPECT_EQ(entered_in(4), 0u);
   EXPECT_FALSE(region.is_full());
 }
 
 TEST_F(FilledRegionTest, FillsFurtherAheadOfContinuedAccesses) {
-  allocate(0, chunks * FilledRegion::pages_of_chunk);
-  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
+  PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   at(0) = std::byte{2};
   look_at_all(region);
   EXPECT_EQ(entered_in(2), 0u);
-  at(2 * FilledRegion::pages_of_chunk) = std::byte{2};
+  at(2 * PrefaultedRegion::pages_of_chunk) = std::byte{2};
   look_at_all(region);
-  EXPECT_EQ(entered_in(4), FilledRegion::pages_of_chunk) << "two chunks were filled in front of the third";
+  EXPECT_EQ(entered_in(4), PrefaultedRegion::pages_of_chunk)
+      << "two chunks were filled in front of the third";
   EXPECT_EQ(entered_in(5), 0u);
 }
 
@@ -112,7 +113,7 @@ TEST_F(FilledRegionTest, DoesNotFillHoles) {
   allocate(10, 20);
   allocate(100, 1);
   std::size_t const before = allocated();
-  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   at(12) = std::byte{2};
   look_at_all(region);
   EXPECT_EQ(entered_in(0), 21u);
@@ -124,7 +125,7 @@ TEST_F(FilledRegionTest, DoesNotFillHoles) {
 
 TEST_F(FilledRegionTest, FillsAgainWhenMoreIsAllocatedAndAccessed) {
   allocate(0, 10);
-  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   at(3) = std::byte{2};
   look_at_all(region);
   EXPECT_EQ(entered_in(0), 10u);
@@ -137,25 +138,25 @@ TEST_F(FilledRegionTest, FillsAgainWhenMoreIsAllocatedAndAccessed) {
 }
 
 TEST_F(FilledRegionTest, RestartsAfterRemovalOfPages) {
-  allocate(0, chunks * FilledRegion::pages_of_chunk);
-  FilledRegion region(mapping.base(), mapping.length(), map.get());
-  for (std::size_t i = 0; i < chunks; ++i) at(i * FilledRegion::pages_of_chunk) = std::byte{2};
+  allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
+  PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
+  for (std::size_t i = 0; i < chunks; ++i) at(i * PrefaultedRegion::pages_of_chunk) = std::byte{2};
   look_at_all(region);
   EXPECT_TRUE(region.is_full());
   release_pages(file, 0, mapping.length());
-  allocate(0, FilledRegion::pages_of_chunk);
+  allocate(0, PrefaultedRegion::pages_of_chunk);
   region.renew();
   EXPECT_FALSE(region.is_full());
   at(5) = std::byte{2};
   look_at_all(region);
-  EXPECT_EQ(entered_in(0), FilledRegion::pages_of_chunk);
+  EXPECT_EQ(entered_in(0), PrefaultedRegion::pages_of_chunk);
 }
 
 TEST_F(FilledRegionTest, CoversRegionsThatBeginAndEndWithinAChunk) {
-  allocate(0, chunks * FilledRegion::pages_of_chunk);
+  allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
   std::size_t const first = 496;  // the kernel maps 16 pages at an access
-  std::size_t const pages = 2 * FilledRegion::pages_of_chunk;
-  FilledRegion region(&at(first), pages * page, map.get());
+  std::size_t const pages = 2 * PrefaultedRegion::pages_of_chunk;
+  PrefaultedRegion region(&at(first), pages * page, map.get());
   EXPECT_EQ(region.chunks(), 3u);
   at(first) = std::byte{2};
   at(first + pages - 1) = std::byte{2};
@@ -166,16 +167,16 @@ TEST_F(FilledRegionTest, CoversRegionsThatBeginAndEndWithinAChunk) {
 }
 
 TEST_F(FilledRegionTest, WatchesEndWhileTheThreadFills) {
-  allocate(0, chunks * FilledRegion::pages_of_chunk);
-  PageFiller filler;
+  allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
+  PagePrefaulter filler;
   for (int round = 0; round < 50; ++round) {
     Mapping other = Mapping::of(file, chunks * chunk, chunk);
     ASSERT_TRUE(other);
-    PageFiller::Watch watch = filler.watch(other);
+    PagePrefaulter::Watch watch = filler.watch(other);
     ASSERT_TRUE(watch);
     for (std::size_t i = 0; i < other.length() / page; i += 3) other.base()[i * page] = std::byte{2};
     watch.renew();
-    PageFiller::Watch moved = std::move(watch);
+    PagePrefaulter::Watch moved = std::move(watch);
     moved.end();
     EXPECT_FALSE(moved);
     std::byte* const gone = other.base();
@@ -185,7 +186,7 @@ TEST_F(FilledRegionTest, WatchesEndWhileTheThreadFills) {
 }
 
 /// Stores to distant pages, one after the other, until pages between them are entered, too.
-TEST(PageFiller, FillsWindowsOfNeighbours) {
+TEST(PagePrefaulter, FillsWindowsOfNeighbours) {
   if (!system_can_fill()) GTEST_SKIP() << "no MADV_POPULATE_READ, or no /proc/self/pagemap";
   constexpr std::size_t bytes = 16 * chunk;
   run_job(
@@ -225,10 +226,10 @@ TEST(PageFiller, FillsWindowsOfNeighbours) {
       });
 }
 
-TEST(PageFiller, IsDisabledByTheParameter) {
+TEST(PagePrefaulter, IsDisabledByTheParameter) {
   constexpr std::size_t bytes = 4 * chunk;
   run_job(
-      2, [](mpix_engine_config& config, int) { config.page_fill = 0; },
+      2, [](mpix_engine_config& config, int) { config.prefault = 0; },
       [](Rank& rank) {
         void* memory = nullptr;
         if (rank.rank() == 1) {
