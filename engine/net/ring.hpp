@@ -21,7 +21,7 @@ namespace mpixrma::engine {
 enum class Staging : std::uint16_t {
   none,         ///< in the slot
   cached,       ///< in a StagedRequest; of the slot only `staging` and `status` are used
-  non_temporal  ///< like `cached`, but both sides write the staged data past the caches
+  non_temporal  ///< like `cached`, but both sides write the staged data by non-temporal stores
 };
 
 /// A request on contiguous memory of the target, with the fields of wire::RequestHeader. Answered in place.

@@ -169,7 +169,7 @@ struct ReplyHeader {
 };
 static_assert(sizeof(ReplyHeader) == 80);
 
-/// The disconnect handshake, by which both sides agree to close an idle connection. It has no payload and no
+/// The disconnect exchange, by which both sides agree to close an idle connection. It has no payload and no
 /// position in a stream: the positions continue with the next connection. Over an encrypted connection, also
 /// the notice that the sender has rejected a message of the connection, and closes it.
 enum class Disconnect : std::uint8_t {

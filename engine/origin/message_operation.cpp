@@ -54,14 +54,14 @@ MessageOperation message_of(RmaOp const& operation) noexcept {
 std::uint16_t flags_for_execution(RmaOp const& operation, StripeHolder holder) noexcept {
   bool const held = holder == StripeHolder::origin;
   bool const update = operation.is_update();
-  bool const atomic_elements = has(operation.flags, OpFlags::element_atomic);
   unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
   if (has(operation.flags, OpFlags::target_registered)) flags |= wire::flag_registered;
-  if (!held && atomic_elements) flags |= update ? wire::flag_elements : wire::flag_atomic;
-  // The first update of a single element switches its memory to updates of single elements, which needs the
-  // stripe.
-  if (held && update && !has(operation.flags, OpFlags::atomic)) flags |= wire::flag_elements;
-  if (update && has(operation.flags, OpFlags::keeps_arrays)) flags |= wire::flag_arrays;
+  // Under the stripes of the origin as well: the first update of a single element switches its memory to
+  // updates of single elements, which needs the stripe.
+  bool const elements =
+      held ? update && !has(operation.flags, OpFlags::atomic) : has(operation.flags, OpFlags::element_atomic);
+  if (elements)
+    flags |= element_flags(update ? wire::RequestKind::update : wire::RequestKind::put, operation.flags);
   if (update && operation.fetches()) flags |= wire::flag_fetch;
   return static_cast<std::uint16_t>(flags);
 }

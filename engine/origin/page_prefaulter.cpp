@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 // Page faults of a thread, one after the other, take 1 to 20 us each. Filling page tables pays off from one
 // fault per 64 us on.
 constexpr microseconds max_fault_interval{64};
-// The first sleep, which grows while faults are few, and the first time slice of filling, which grows while
-// they are many.
+// The first sleep, which grows while faults are few, and the first time slice of prefaulting, which grows
+// while they are many.
 constexpr milliseconds initial_interval{1};
 constexpr milliseconds longest_slice{16};
 constexpr milliseconds longest_sleep{256};
@@ -45,7 +45,7 @@ PagePrefaulter::~PagePrefaulter() {
   if (thread_.joinable()) thread_.join();
 }
 
-/// Takes the lock; a thread that fills yields the lock between two chunks.
+/// Takes the lock; a thread that prefaults yields the lock between two chunks.
 std::unique_lock<std::mutex> PagePrefaulter::lock_with_priority() {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock held(lock_);
@@ -53,7 +53,7 @@ std::unique_lock<std::mutex> PagePrefaulter::lock_with_priority() {
   return held;
 }
 
-/// If memory is short, the region stays unwatched: filling is never required.
+/// If memory is short, the region stays unwatched: prefaulting is never required.
 PagePrefaulter::Watch PagePrefaulter::watch(Mapping const& mapping) try {
   auto const held = lock_with_priority();
   if (unsupported_ || !start()) return {};
@@ -119,7 +119,7 @@ void PagePrefaulter::run() {
     bool const many = more * max_fault_interval >= now - since;
     seen = faults;
     since = now;
-    if (many && fill_until(now + slice, held)) {
+    if (many && prefault_until(now + slice, held)) {
       sleep = Clock::duration::zero();  // the faults during this slice decide about the next one
       slice = std::min<Clock::duration>(2 * slice, longest_slice);
     } else {
@@ -130,20 +130,20 @@ void PagePrefaulter::run() {
 }
 
 /// Visits each chunk at most once. Returns whether entries of page tables were added.
-bool PagePrefaulter::fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held) {
-  bool filled = false;
+bool PagePrefaulter::prefault_until(Clock::time_point end, std::unique_lock<std::mutex>& held) {
+  bool prefaulted = false;
   for (std::size_t left = regions_.size(); left != 0 && !regions_.empty(); --left) {
     // The next slice begins with the next region; this region continues later, where this slice ends.
     regions_.splice(regions_.end(), regions_, regions_.begin());
     for (std::size_t chunk = 0; !regions_.empty() && chunk < regions_.back().chunks(); ++chunk) {
       auto const step = regions_.back().step();
-      filled = filled || step == PrefaultedRegion::Step::filled;
+      prefaulted = prefaulted || step == PrefaultedRegion::Step::prefaulted;
       unsupported_ = step == PrefaultedRegion::Step::unsupported;
-      if (unsupported_ || stopping_ || Clock::now() >= end) return filled;
+      if (unsupported_ || stopping_ || Clock::now() >= end) return prefaulted;
       yield_lock(held);
     }
   }
-  return filled;
+  return prefaulted;
 }
 
 void PagePrefaulter::yield_lock(std::unique_lock<std::mutex>& held) {

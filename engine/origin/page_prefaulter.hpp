@@ -1,4 +1,4 @@
-/// A thread that fills the page tables of mapped regions of other processes while accesses fault in them.
+/// A thread that prefaults the page tables of mapped regions of other processes while accesses fault in them.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class PagePrefaulter {
   PagePrefaulter(PagePrefaulter const&) = delete;
   PagePrefaulter& operator=(PagePrefaulter const&) = delete;
 
-  /// A watched region. end() waits while a chunk of any region is being filled.
+  /// A watched region. end() waits while a chunk of any region is being prefaulted.
   class Watch {
    public:
     Watch() = default;
@@ -48,15 +48,15 @@ class PagePrefaulter {
 
    private:
     friend class PagePrefaulter;
-    Watch(PagePrefaulter& filler, std::list<PrefaultedRegion>::iterator place)
-        : prefaulter_(&filler), place_(place) {}
+    Watch(PagePrefaulter& prefaulter, std::list<PrefaultedRegion>::iterator place)
+        : prefaulter_(&prefaulter), place_(place) {}
 
     PagePrefaulter* prefaulter_ = nullptr;
     std::list<PrefaultedRegion>::iterator place_;
   };
 
-  /// Returns an empty Watch if the system does not permit filling, or if memory is short. `mapping` must be
-  /// mapped until the watch ends.
+  /// Returns an empty Watch if the system does not permit prefaulting, or if memory is short. `mapping` must
+  /// be mapped until the watch ends.
   Watch watch(Mapping const& mapping);
 
  private:
@@ -66,10 +66,10 @@ class PagePrefaulter {
   bool start();
   void run();
   bool is_anything_left() const noexcept;
-  bool fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held);
+  bool prefault_until(Clock::time_point end, std::unique_lock<std::mutex>& held);
   void yield_lock(std::unique_lock<std::mutex>& held);
 
-  std::mutex lock_;  ///< held while a chunk is filled
+  std::mutex lock_;  ///< held while a chunk is prefaulted
   std::condition_variable changed_;
   std::atomic<unsigned> waiting_{0};  ///< number of threads that want the lock
   std::list<PrefaultedRegion> regions_;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int populate_read = 22;  // MADV_POPULATE_READ, since Linux 5.14
 constexpr std::uint64_t is_present = std::uint64_t{1} << 63;
-// Maximum number of consecutive chunks filled without an access: random accesses must not fill memory far
-// from them.
+// Maximum number of consecutive chunks prefaulted without an access: random accesses must not prefault memory
+// far from them.
 constexpr std::size_t max_ahead = 64;
 
 }  // namespace
@@ -51,8 +51,8 @@ std::size_t PrefaultedRegion::count_entered(std::size_t chunk) const {
                     [](std::uint64_t entry) { return (entry & is_present) != 0; }));
 }
 
-/// Returns the number of filled chunks directly in front of this one, at most `max_ahead`.
-std::size_t PrefaultedRegion::filled_before(std::size_t chunk) const noexcept {
+/// Returns the number of prefaulted chunks directly in front of this one, at most `max_ahead`.
+std::size_t PrefaultedRegion::prefaulted_before(std::size_t chunk) const noexcept {
   std::size_t count = 0;
   while (count < max_ahead && count < chunk && entered_[chunk - count - 1] != 0) ++count;
   return count;
@@ -67,15 +67,15 @@ PrefaultedRegion::Step PrefaultedRegion::step() {
   if (entered_[chunk] == pages) return Step::none;
   std::size_t const entered = count_entered(chunk);
   if (entered > entered_[chunk]) {
-    std::size_t const wanted = std::max(filled_before(chunk), std::size_t{1});
+    std::size_t const wanted = std::max(prefaulted_before(chunk), std::size_t{1});
     if (next_ != 0) ahead_ = std::max(ahead_, wanted);
   } else if (!follows || entered_[chunk] != 0) {
     return Step::none;
   }
-  return fill(chunk);
+  return prefault(chunk);
 }
 
-PrefaultedRegion::Step PrefaultedRegion::fill(std::size_t chunk) {
+PrefaultedRegion::Step PrefaultedRegion::prefault(std::size_t chunk) {
   auto const [begin, pages] = range(chunk);
   std::array<unsigned char, pages_of_chunk> exists;
   if (::mincore(begin, pages * page_, exists.data()) != 0) return Step::none;
@@ -92,10 +92,10 @@ PrefaultedRegion::Step PrefaultedRegion::fill(std::size_t chunk) {
       return Step::unsupported;
     first = end;
   }
-  // At least 1, so that the chunk counts as filled.
+  // At least 1, so that the chunk counts as prefaulted.
   entered_[chunk] = static_cast<std::uint16_t>(std::max(count_entered(chunk), std::size_t{1}));
   if (entered_[chunk] == pages) ++full_;
-  return Step::filled;
+  return Step::prefaulted;
 }
 
 }  // namespace mpixrma::engine

@@ -150,7 +150,8 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
   return true;
 }
 
-/// Makes the filler watch the region, in which a segment of this size was found, if the size is large enough.
+/// Makes the prefaulter watch the region, in which a segment of this size was found, if the size is large
+/// enough.
 void RemoteSegments::watch(MappedRegion& region, std::size_t segment_bytes) {
   if (prefaulter_ == nullptr || segment_bytes < PagePrefaulter::worthwhile_bytes) return;
   if (region.watch)

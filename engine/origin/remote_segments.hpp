@@ -35,9 +35,9 @@ class RemoteSegments {
   /// For this process itself: nothing is mapped, and addresses are used unchanged.
   void open_own(PublishedTables const& tables, ProcessControl& control);
 
-  /// Regions in which a large segment is found from here on are watched by `filler`, which must outlive their
-  /// mappings.
-  void set_prefaulter(PagePrefaulter& filler) noexcept { prefaulter_ = &filler; }
+  /// Regions in which a large segment is found from here on are watched by `prefaulter`, which must outlive
+  /// their mappings.
+  void set_prefaulter(PagePrefaulter& prefaulter) noexcept { prefaulter_ = &prefaulter; }
 
   /// Fills `out` with the live segment that contains `address`, mapped if its region can be mapped; false if
   /// there is none. `mapped`: loads and stores can access the segment.

@@ -1,6 +1,6 @@
-/// Operations in flight to one peer that have no position in the stream of messages: puts and gets by the
-/// protocols of Stage::in_stream other than messages. Completion, order, the release of locks and the loss of
-/// the peer deal with them here, whatever protocol executes them. Under the channel's lock.
+/// Operations in flight to one peer that have no position in the stream of messages: puts and gets by
+/// protocols other than messages that leave operations in flight. Completion, order, the release of locks and
+/// the loss of the peer deal with them here, whatever protocol executes them. Under the channel's lock.
 #pragma once
 
 #include <algorithm>

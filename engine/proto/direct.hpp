@@ -1,5 +1,5 @@
 /// Operations on mapped memory: loads, stores and CPU atomics. Complete on both sides when the function
-/// returns, except for the full fence in EngineOrder::complete. Stores that bypass the caches are fenced
+/// returns, except for the full fence in EngineOrder::complete. Non-temporal stores are fenced
 /// before the function returns, because another thread may execute that full fence.
 #pragma once
 

@@ -257,7 +257,7 @@ class StagedDelivery {
   RingRoute const& route_;
   RemoteSegments& target_;
   Staging staging_ = Staging::cached;
-  std::unique_ptr<std::byte[]> packed_;  ///< payload to be copied past the caches; else null
+  std::unique_ptr<std::byte[]> packed_;  ///< payload to be copied by non-temporal stores; else null
   std::array<InFlight, depth> in_flight_;
   std::size_t first_ = 0;
   std::size_t used_ = 0;

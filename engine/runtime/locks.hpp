@@ -55,7 +55,8 @@ class MPIX_ENGINE_API EngineLocks {
     if (pending_.peer.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       wait_for_pending();
   }
-  /// Whether no in-stream lock is pending, so that finish_pending() would return at once.
+  /// Whether no in-stream lock is pending, so that finish_pending() would return at once. If one is pending,
+  /// requests the acknowledgement that shows its grant.
   bool none_pending_or_request_ack();
   /// Whether the stream to the peer may wait for a lock that was requested by acquire_in_stream().
   bool stream_may_wait_for_lock(Peer& peer);

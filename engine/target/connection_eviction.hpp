@@ -1,7 +1,7 @@
 /// Idle-connection eviction: closes the least recently used connections of a process that has more than its
 /// limit. Under the channel's lock.
 ///
-/// Only idle connections are closed, by a disconnect handshake: the requesting side sends nothing before it
+/// Only idle connections are closed, by a disconnect exchange: the requesting side sends nothing before it
 /// has the answer, and the accepting side does not use the connection any more. Both sides continue with
 /// their stream positions and their credit on the next connection, which begins with a handshake and has the
 /// next number. Messages of two connections may overtake each other: a disconnect message of an earlier

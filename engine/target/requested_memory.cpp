@@ -272,11 +272,13 @@ void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) con
   wire::RequestHeader const& header = request.header;
   std::byte* const base = pointer(header.address);
   if (header.kind == wire::RequestKind::update) {
-    // The most frequent update, a sum without atomics, has a kernel for each type.
-    bool const plain = op_flags_of(header) == OpFlags::none && (header.flags & wire::flag_scale) == 0;
-    if (!plain || static_cast<ReduceOp>(header.operation) != ReduceOp::sum)
+    // The most frequent update, a sum without CPU atomics, has a kernel for each type.
+    auto const type = static_cast<ElementType>(header.element_type);
+    bool const without_atomics = op_flags_of(header) == OpFlags::none || !has_cpu_atomics(type);
+    bool const is_sum = static_cast<ReduceOp>(header.operation) == ReduceOp::sum;
+    if (!without_atomics || !is_sum || (header.flags & wire::flag_scale) != 0)
       return update(request, {0, header.bytes}, nullptr);
-    Reduction const sum{.type = static_cast<ElementType>(header.element_type), .operation = ReduceOp::sum};
+    Reduction const sum{.type = type, .operation = ReduceOp::sum};
     return accumulate_contiguous(sum, base, request.data.data(), header.bytes);
   }
   if (header.bytes == sizeof(std::uint64_t)) {

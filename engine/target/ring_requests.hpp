@@ -37,8 +37,8 @@ class RingRequests {
 
   Parts parts_;
   RingReader reader_;
-  alignas(
-      64) std::array<std::byte, StagedRequest::max_data> fetched_;  ///< data to be copied past the caches
+  alignas(64)
+      std::array<std::byte, StagedRequest::max_data> fetched_;  ///< data to be copied by non-temporal stores
 };
 
 }  // namespace mpixrma::engine

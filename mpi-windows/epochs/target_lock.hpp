@@ -40,8 +40,8 @@ void note_granted(Window& window, Target& target, engine::LockRequest const& req
 /// Releases the lock by the general path, behind the operations issued under it. The caller waits for the
 /// completion of messages to the process that has the lock.
 int release_behind_operations(Window& window, Target& target);
-/// Whether the lock is mapped and no operation under it can be outstanding, because no message was sent to
-/// the process: the lock can then be released in place.
+/// Whether the lock is mapped, and no operation under it is outstanding and no message was ever sent to the
+/// process: the lock can then be released in place.
 inline bool can_release_in_place(Window const& window, Target const& target) noexcept {
   return target.lock_word != nullptr && target.lock > Lock::unchecked && window.nam == nullptr &&
          !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;

@@ -1,6 +1,6 @@
 /**
- * MPI windows on the one-sided engine, for their MPI host: a component of Open MPI, or a library that intercepts
- * the calls of MPI. Plain C.
+ * MPI windows on the one-sided engine, for an MPI host: a component of Open MPI, or a library that
+ * intercepts the calls of MPI. Plain C.
  *
  * Each function implements the MPI call of its name without the MPI host's part: handles are valid, counts
  * are not negative, and MPI_PROC_NULL is handled by the MPI host. Functions return MPI_SUCCESS, or an error

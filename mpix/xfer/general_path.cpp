@@ -224,7 +224,10 @@ int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSl
   if (int const code = request.read_argument(site, *joined); code != MPI_SUCCESS) return code;
   std::uint64_t const word = communicator.attribute_word();
   // Switches are in the word; values have to be fetched.
-  constexpr std::uint64_t switches = MPIX_RMA_ATTR_ACCUMULATE_OP - 1;
+  constexpr std::uint64_t switches = MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_ORDERING |
+                                     MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION |
+                                     MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE |
+                                     MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
   if ((word & ~switches) != 0) {
     join(*joined, communicator.attributes());
   } else {

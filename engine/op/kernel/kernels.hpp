@@ -29,7 +29,7 @@ inline void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) 
 }
 
 /// Contiguous copy that bypasses the caches if the processor supports it. `to` is cache-line-aligned; the
-/// ranges must not overlap. On return the stores that bypass the caches are ordered before later stores.
+/// ranges must not overlap. On return the non-temporal stores are ordered before later stores.
 void copy_non_temporal(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 /// Copies `from` to `to`; both layouts have the same size().

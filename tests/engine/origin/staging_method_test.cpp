@@ -23,7 +23,7 @@ constexpr std::size_t quarter = 256 * 1024;
 constexpr int many = 5120;
 constexpr int few = many / 50;  // requests that measure the other method
 
-/// Returns how many of `requests` requests went past the caches.
+/// Returns how many of `requests` requests were staged by non-temporal stores.
 int non_temporal(StagingMethodChooser& method, int requests, Costs const& costs, std::size_t bytes = quarter,
                  StagedReply reply = StagedReply::status_only) {
   int count = 0;
