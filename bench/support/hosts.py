@@ -1,4 +1,4 @@
-"""The library on each of its MPI hosts beside the windows of the same MPI library, for bench/run --hosts."""
+"""The library on each of its MPI hosts beside the windows of the same MPI library, for bench/run --mpi-hosts."""
 import pathlib
 import shutil
 import statistics

@@ -39,7 +39,7 @@ void Completer::run() noexcept {
 
 bool Completer::progress_once() noexcept {
   int const events = mpix_engine_progress(engine_);
-  return publish_completed() + events != 0;
+  return drain_completed() + events != 0;
 }
 
 /// Polls without sleeping at first, then sleeps longer the longer nothing happens.

@@ -100,7 +100,7 @@ int at_finalize(MPI_Comm, int, void*, void*) {
 void configure(mpix_engine_config& config) {
   config.progress = [](void*) {
     progress_mpi();
-    publish_completed();
+    drain_completed();
   };
   config.yields_when_idle = [](void*) { return host->shares_cores ? 1 : 0; };
   config.thread_multiple = 1;

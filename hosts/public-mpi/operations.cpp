@@ -46,7 +46,7 @@ mpix_host_ops const& host_operations() noexcept {
     ops.datatype_is_committed = &datatype_is_committed;
     ops.request_create = &create_request;
     ops.request_complete = &complete_request;
-    ops.deliver_completions = &publish_all_completed;
+    ops.deliver_completions = &deliver_completions;
     ops.request_finish = &finish_request;
     ops.request_when_freed = &call_when_freed;
     ops.request_completed = &completed_request;

@@ -159,12 +159,12 @@ void complete_in_mpi(Request& request) {
 
 }  // namespace
 
-int publish_completed() {
+int drain_completed() {
   if (completed.load(std::memory_order_relaxed) == nullptr) return 0;
   int count = 0;
   completing.fetch_add(1, std::memory_order_relaxed);
   // Acquire: pairs with the release in complete_request(), for the fields of the request. Release: pairs
-  // with the acquire in publish_all_completed(), for `completing`.
+  // with the acquire in deliver_completions(), for `completing`.
   for (Request* request = completed.exchange(nullptr, std::memory_order_acq_rel); request != nullptr;
        ++count) {
     Request* const next = request->next;
@@ -175,10 +175,10 @@ int publish_completed() {
   return count;
 }
 
-int publish_all_completed() {
+int deliver_completions() {
   int count = 0;
-  while (completed.load(std::memory_order_acquire) != nullptr) count += publish_completed();
-  // Acquire: pairs with the release in publish_completed(), for the failures that the other thread has
+  while (completed.load(std::memory_order_acquire) != nullptr) count += drain_completed();
+  // Acquire: pairs with the release in drain_completed(), for the failures that the other thread has
   // recorded.
   while (completing.load(std::memory_order_acquire) != 0) ::sched_yield();
   return count;

@@ -12,10 +12,10 @@
 namespace mpixrma::host {
 
 /// Passes the engine's completions to MPI. Returns their number. Any thread that may call MPI may call it.
-int publish_completed();
-/// As publish_completed(), and waits for other threads that are inside of that function: then the failures
+int drain_completed();
+/// As drain_completed(), and waits for other threads that are inside of that function: then the failures
 /// of freed requests are recorded. The caller must not hold a lock that recording a failure takes.
-int publish_all_completed();
+int deliver_completions();
 
 // As in mpix_host_ops.
 mpix_host_request_t* create_request(mpix_handle_t communicator, mpix_handle_t* handle);
