@@ -15,6 +15,10 @@
     }                                                         \
   } while (0)
 
+static MPI_Comm world;
+static int rank, size, next;
+static void** bases; /* of 64 bytes at each rank */
+
 static int refuses_to_free(int key, int (*free_key)(int*)) {
   int copy = key;
   int error_class = MPI_SUCCESS;
@@ -22,18 +26,7 @@ static int refuses_to_free(int key, int (*free_key)(int*)) {
   return error_class == MPI_ERR_KEYVAL && copy == key;
 }
 
-int main(int argc, char** argv) {
-  /* Before MPI_Init there is no error handler: one line on stderr, and an error code. */
-  void* early = NULL;
-  REQUIRE(MPIX_RMA_Allocate_local(8, MPI_INFO_NULL, &early) == MPI_ERR_OTHER);
-  MPI_Init(&argc, &argv);
-  MPI_Comm world = MPI_COMM_WORLD;
-  int rank, size;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &size);
-  void** bases = malloc(sizeof(void*) * (size_t)size);
-  REQUIRE(MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, NULL, bases) == MPI_SUCCESS);
-  int next = (rank + 1) % size;
+static void put_and_complete(void) {
   int value = 10 + rank;
   MPI_Request request;
   REQUIRE(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, next, bases[next], 1, MPI_INT, &request, &world,
@@ -43,7 +36,10 @@ int main(int argc, char** argv) {
   MPI_Barrier(world);
   REQUIRE(*(int*)bases[rank] == 10 + (rank + size - 1) % size);
   MPI_Barrier(world);
-  /* Attributes through a void pointer, as in the prototypes that the proposal prints. */
+}
+
+/* Attributes through a void pointer, as in the prototypes that the proposal prints. */
+static void use_attributes_of_calls(void) {
   MPIX_RMA_Attributes complete = {.set = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION};
   void* attributes = &complete;
   long add = 1, sum = 0;
@@ -59,11 +55,10 @@ int main(int argc, char** argv) {
                         attributes) == MPI_SUCCESS);
   REQUIRE(sum == 1);
   MPI_Barrier(world);
-  /* The forms with their own names in C, attributes on request objects and communicators. */
-  MPI_Comm ordered;
-  MPI_Comm_dup(world, &ordered);
-  REQUIRE(MPI_Comm_set_attr(ordered, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON) == MPI_SUCCESS);
-  /* The keys belong to the library: neither call frees them; the program's own keys can be freed. */
+}
+
+/* The keys belong to the library: neither call frees them; the program's own keys can be freed. */
+static void free_keys(MPI_Comm ordered) {
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(ordered, MPI_ERRORS_RETURN);
   REQUIRE(refuses_to_free(MPIX_RMA_KEY_ORDERING, MPI_Comm_free_keyval));
@@ -78,9 +73,14 @@ int main(int argc, char** argv) {
   REQUIRE(MPI_Comm_free_keyval(&program_key) == MPI_SUCCESS && program_key == MPI_KEYVAL_INVALID);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &program_key, NULL);
   REQUIRE(MPI_Keyval_free(&program_key) == MPI_SUCCESS && program_key == MPI_KEYVAL_INVALID);
+}
+
+/* The forms with their own names in C, attributes on request objects and communicators. */
+static void use_named_forms(MPI_Comm ordered) {
   MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
+  MPI_Request request;
   REQUIRE(MPIX_Rma_request_set_attr(&own, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)) == MPI_SUCCESS);
-  value = 1000 + rank;
+  int value = 1000 + rank;
   REQUIRE(MPIX_RMA_xfer_rma(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next, bases[next], 1, MPI_INT, &own,
                             &ordered) == MPI_SUCCESS);
   REQUIRE(MPIX_Rma_request_wait(&own) == MPI_SUCCESS && own != MPIX_RMA_REQUEST_NULL);
@@ -100,18 +100,44 @@ int main(int argc, char** argv) {
   REQUIRE(MPIX_RMA_rmw_c(MPIX_RMW_INC, NULL, one, MPI_INT, &got, next, (MPI_Aint)bases[next], NULL, &ordered,
                          &blocking) == MPI_SUCCESS);
   REQUIRE(got == 500 + rank);
-  MPI_Comm_free(&ordered);
-  REQUIRE(MPIX_RMA_Free(bases[rank], world) == MPI_SUCCESS);
-  free(bases);
-  /* A plan that knows the location of memory which is not freed before MPI_Finalize. */
-  void* kept = NULL;
-  REQUIRE(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &kept) == MPI_SUCCESS);
+}
+
+/* A plan that knows the location of memory which is not freed before MPI_Finalize. Returns it. */
+static MPIX_RMA_Plan use_plan(void* kept) {
   MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
   REQUIRE(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_INT, rank, MPI_INT, world, NULL, &plan) == MPI_SUCCESS);
-  for (value = 1; value <= 3; ++value) {
+  for (int value = 1; value <= 3; ++value) {
     REQUIRE(MPIX_RMA_Plan_issue(plan, &value, 1, kept, 1, NULL) == MPI_SUCCESS);
   }
   REQUIRE(MPIX_RMA_Complete(&world, rank) == MPI_SUCCESS && *(int*)kept == 3);
+  return plan;
+}
+
+int main(int argc, char** argv) {
+  /* Before MPI_Init there is no error handler: one line on stderr, and an error code. */
+  void* early = NULL;
+  REQUIRE(MPIX_RMA_Allocate_local(8, MPI_INFO_NULL, &early) == MPI_ERR_OTHER);
+  MPI_Init(&argc, &argv);
+  world = MPI_COMM_WORLD;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  next = (rank + 1) % size;
+  bases = malloc(sizeof(void*) * (size_t)size);
+  REQUIRE(MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, NULL, bases) == MPI_SUCCESS);
+  put_and_complete();
+  use_attributes_of_calls();
+  MPI_Comm ordered;
+  MPI_Comm_dup(world, &ordered);
+  REQUIRE(MPI_Comm_set_attr(ordered, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON) == MPI_SUCCESS);
+  free_keys(ordered);
+  use_named_forms(ordered);
+  MPI_Comm_free(&ordered);
+  REQUIRE(MPIX_RMA_Free(bases[rank], world) == MPI_SUCCESS);
+  free(bases);
+  int value = 0;
+  void* kept = NULL;
+  REQUIRE(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &kept) == MPI_SUCCESS);
+  MPIX_RMA_Plan const plan = use_plan(kept);
   MPI_Finalize();
   REQUIRE(MPIX_RMA_Free_local(&value) == MPI_ERR_OTHER);
   REQUIRE(MPIX_RMA_Plan_issue(plan, &value, 1, kept, 1, NULL) == MPI_ERR_OTHER);
