@@ -20,7 +20,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
+constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 5};
 /// Seconds without a control process. A control process that has ended is started again by its supervisor.
 constexpr int longest_alone = 600;
 constexpr std::chrono::milliseconds usage_delay{50};
@@ -95,7 +95,7 @@ void DataProcess::be_adopted() {
   if (!socket && is_shortage(errno)) loop_.pause(adoption_.socket.get(), std::chrono::milliseconds(100));
   if (!socket || control_) return;
   attach_control(std::move(socket));
-  catalog_.loading = Loading{true, {}, {}};
+  catalog_.loading.emplace().adopted = true;
   report_ready();
 }
 
@@ -104,7 +104,6 @@ void DataProcess::report_ready() {
   ready["protocol"] = data_protocol_version;
   ready["encrypt"] = remote_.network.encrypt;
   ready["tells_changes"] = true;
-  ready["evicted"] = reported_evicted_ = evicted_segments();
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
 }
@@ -112,6 +111,7 @@ void DataProcess::report_ready() {
 /// Returns the descriptors for the control process, which keeps them beyond the life of this one.
 std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   std::vector<FileDescriptor> memory;
+  memory.emplace_back(::fcntl(memory_.segments->descriptor(), F_DUPFD_CLOEXEC, 0));
   memory.emplace_back(::fcntl(memory_.shared->descriptor().get(), F_DUPFD_CLOEXEC, 0));
   memory.emplace_back(::fcntl(memory_.storage->descriptor(), F_DUPFD_CLOEXEC, 0));
   return memory;
@@ -153,7 +153,7 @@ void DataProcess::handle_control_message(Message& message) {
   } else if (op == "created") {
     on_created(message.head);
   } else if (op == "remove") {
-    remove_window(message.head);
+    remove_window(field<std::string>(message.head, "window"));
   } else if (op == "unmapped") {
     release_left();
   } else if (op == "chmod") {
@@ -228,6 +228,7 @@ Json DataProcess::usage() const {
           {"largest_free", memory_.free ? memory_.free->largest_free() : 0},
           {"windows", windows_.size()},
           {"persistent", persistent},
+          {"evicted", evicted_windows()},
           {"sessions", sessions_.size()}};
 }
 

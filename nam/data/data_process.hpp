@@ -14,6 +14,7 @@
 #include "nam/data/accepted_connections.hpp"
 #include "nam/data/data_engine.hpp"
 #include "nam/data/segment_allocator.hpp"
+#include "nam/data/segment_list.hpp"
 #include "nam/data/shares.hpp"
 #include "nam/data/storage.hpp"
 #include "nam/data/storage_file.hpp"
@@ -85,9 +86,8 @@ class DataProcess {
   struct RetiredSegment {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    bool in_file = false;               ///< it was a persistent window
     mpix_engine_withdrawn withdrawn{};  ///< exposure through which clients may reach this memory
-    std::string window{};               ///< the evicted window; empty unless evicted
+    std::string window{};  ///< the persistent window, which the list of segments has; otherwise empty
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
     bool is_stuck = false;          ///< it could not be cleared, and is in the log
     bool is_left = false;           ///< evicted in an earlier data process, and any process may still map it
@@ -119,8 +119,7 @@ class DataProcess {
   struct Loading {
     bool adopted = false;  ///< this process has served before
     std::map<std::string, Window> listed;
-    std::set<std::string> newer;   ///< made meanwhile: a page may lack them
-    Json evicted = Json::array();  ///< segments that the former process had not given back
+    std::set<std::string> newer;  ///< made meanwhile: a page may lack them
   };
 
   // data_process.cpp: the control process.
@@ -147,7 +146,7 @@ class DataProcess {
   void open_memory(Message& message);
   void refuse_grant(Error const& error);
   void reserve_next();
-  void finish_set_up(Json evicted);
+  void finish_set_up();
   void load(Json const& page);
   void reconcile(Loading const& loaded);
   void register_window(Window window, SessionId session,
@@ -201,10 +200,9 @@ class DataProcess {
   static void check_takes_descriptors(Session const& session);
 
   // evicted.cpp: memory of evicted windows that outlives this process.
-  void remove_window(Json const& segment);
-  Json evicted_segments() const;
-  void report_evicted();
-  void take_left(Json const& segments);
+  void remove_window(std::string const& window);
+  std::uint64_t evicted_windows() const;
+  void take_left();
   void release_left();
 
   // durability.cpp: the storage file.
@@ -253,7 +251,8 @@ class DataProcess {
     std::optional<StorageSync> sync;  ///< of the file, from the first window on that needs it
     std::optional<SharedControl> shared;
     std::optional<SegmentAllocator> free;
-    bool may_be_left = false;  ///< clients of an earlier process may map it
+    std::optional<SegmentList> segments;  ///< of persistent windows
+    bool may_be_left = false;             ///< clients of an earlier process may map it
   };
   /// The engine, for clients that cannot map the memory.
   struct Remote {
@@ -325,8 +324,7 @@ class DataProcess {
   TokenBuckets denials_{10, 1};  ///< reports to the control process, of each user
   Totals totals_;
   Catalog catalog_;
-  std::vector<RetiredSegment> retired_;    ///< memory of ended windows that clients may still reach
-  Json reported_evicted_ = Json::array();  ///< as the control process knows it
+  std::vector<RetiredSegment> retired_;  ///< memory of ended windows that clients may still reach
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;
   UsageReport usage_report_;

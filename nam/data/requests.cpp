@@ -130,15 +130,16 @@ Json DataProcess::describe(SessionId id, ServedWindow& served) {
 
 bool DataProcess::has_room_for(Window const& window) const {
   return memory_.free->largest_free() >= SegmentAllocator::footprint(window.bytes) &&
-         windows_.size() < std::min(quotas_.windows, memory_.shared->slots()) &&
+         windows_.size() + evicted_windows() < std::min(quotas_.windows, memory_.shared->slots()) &&
          window.regions.size() + totals_.regions <= quotas_.regions &&
          metadata_bytes(window) + totals_.metadata <= quotas_.metadata;
 }
 
 void DataProcess::check_quotas(Window const& window) const {
   std::uint64_t const most = std::min(quotas_.windows, memory_.shared->slots());
-  if (windows_.size() >= most)
-    throw Error(ErrorCode::quota, "the grant has as many windows as it may have: " + std::to_string(most));
+  if (windows_.size() + evicted_windows() >= most)
+    throw Error(ErrorCode::quota, "the grant has as many windows as it may have: " + std::to_string(most) +
+                                      ", with those that were evicted and are still mapped");
   if (window.regions.size() > quotas_.regions - std::min(quotas_.regions, totals_.regions))
     throw Error(ErrorCode::quota, "the windows of the grant may have " + std::to_string(quotas_.regions) +
                                       " regions in all, and " +
@@ -208,6 +209,7 @@ void DataProcess::add_to_catalog(SessionId id, ServedWindow& served) {
   if (!control_)
     throw Error(ErrorCode::unavailable,
                 "the server's control process is unavailable; the window cannot be kept");
+  memory_.segments->add({served.window.id, served.window.offset, served.window.bytes});
   served.session = 0;
   served.window.persistent = true;
   std::uint64_t const creation = catalog_.next_creation++;
@@ -341,10 +343,10 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   // The next window in this slot uses the same ranges of the file for its locks.
   for (SessionId const locker : served.lockers) revoke_locks(locker, served, Revoked::all);
   memory_.shared->free_slot(served.slot);
-  RetiredSegment piece{.offset = window.offset, .bytes = window.bytes, .in_file = window.persistent};
+  RetiredSegment piece{.offset = window.offset, .bytes = window.bytes};
+  if (window.persistent) piece.window = name;
   if (served.exposure != 0) piece.withdrawn = remote_.engine->withdraw(served.exposure);
   if (ending == Ending::evicted) {
-    piece.window = name;
     piece.used_by = users_of(served);
     piece.is_left = memory_.may_be_left;
   }
@@ -352,7 +354,6 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));
   totals_.regions -= window.regions.size();
   totals_.metadata -= metadata_bytes(window);
-  if (ending == Ending::evicted) report_evicted();
   report_usage_of(window);
 }
 

@@ -54,7 +54,7 @@ void DataProcess::set_up(Message& message) {
     return refuse_grant(error);
   }
   if (reservation_.is_active) return EventLoop::start_timer(reservation_.timer, reservation_pause);
-  finish_set_up(head.value("evicted", Json::array()));
+  finish_set_up();
 }
 
 /// Reserves a part of the memory each time, so that the end of the grant does not wait for all of it.
@@ -67,13 +67,13 @@ void DataProcess::reserve_next() {
     return refuse_grant(error);
   }
   reservation_.is_active = false;
-  finish_set_up(Json::array());
+  finish_set_up();
 }
 
-void DataProcess::finish_set_up(Json evicted) {
+void DataProcess::finish_set_up() {
   memory_.free.emplace(memory_.storage->bytes());
   loop_.watch(adoption_.socket.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
-  catalog_.loading = Loading{.evicted = std::move(evicted)};
+  catalog_.loading.emplace();
   control_->post({{"op", "load"}, {"after", 0u}});
 }
 
@@ -87,27 +87,34 @@ void DataProcess::refuse_grant(Error const& error) {
   control_->close_when_sent();
 }
 
-/// Takes over the memory of an earlier process, or makes new memory; the storage file is the last descriptor.
+/// Takes over the memory of an earlier process, or makes new memory. The descriptors are the list of
+/// segments, which an earlier version did not have, the control memory, the memory, and the storage file.
 void DataProcess::open_memory(Message& message) {
   auto const bytes = field<std::uint64_t>(message.head, "bytes");
   auto const places =
       std::max<std::uint64_t>(quotas_.windows, field<std::uint64_t>(message.head, "window_count"));
   auto& passed = message.descriptors;
+  auto const take_last = [&passed] {
+    FileDescriptor last = std::move(passed.back());
+    passed.pop_back();
+    return last;
+  };
   if (memory_.kind == StorageKind::file) {
     if (passed.empty()) throw Error(ErrorCode::unavailable, "the grant's storage file was not passed");
-    memory_.file.emplace(std::move(passed.back()), StorageIdentity{grant_, bytes},
-                         field<bool>(message.head, "new_file"));
-    passed.pop_back();
+    memory_.file.emplace(take_last(), StorageIdentity{grant_, bytes}, field<bool>(message.head, "new_file"));
   }
-  bool const is_kept = memory_.may_be_left = passed.size() == 2;
-  is_kept ? memory_.storage.emplace(memory_.kind, bytes, std::move(passed[1]))
+  bool const is_kept = memory_.may_be_left = passed.size() >= 2;
+  is_kept ? memory_.storage.emplace(memory_.kind, bytes, take_last())
           : memory_.storage.emplace(memory_.kind, bytes);
   // The control memory of an earlier version may be laid out in another way.
   bool const has_control = is_kept && !field<bool>(message.head, "renew_control");
-  memory_.shared.emplace(has_control ? SharedControl::take_over(std::move(passed[0]))
+  FileDescriptor control = is_kept ? take_last() : FileDescriptor();
+  memory_.shared.emplace(has_control ? SharedControl::take_over(std::move(control))
                                      : SharedControl::make(places));
+  memory_.segments.emplace(is_kept && !passed.empty() ? SegmentList(take_last()) : SegmentList());
   restrict_to_owner(memory_.storage->descriptor());
   restrict_to_owner(memory_.shared->descriptor().get());
+  restrict_to_owner(memory_.segments->descriptor());
 }
 
 /// Adds a page of the catalog's windows. After the last page, a process that has just started is ready.
@@ -122,8 +129,8 @@ void DataProcess::load(Json const& page) {
     return control_->post({{"op", "load"}, {"after", next}});
   Loading const loaded = std::move(*std::exchange(catalog_.loading, std::nullopt));
   reconcile(loaded);
-  take_left(loaded.evicted);
   try {
+    if (!loaded.adopted) take_left();
     if (memory_.file && !loaded.adopted) memory_.storage->is_fresh() ? load_windows() : store_all();
   } catch (Error const& error) {
     return refuse_grant(error);

@@ -118,8 +118,9 @@ bool DataProcess::give_back(RetiredSegment& piece) noexcept {
   std::uint64_t const length = SegmentAllocator::footprint(piece.bytes);
   try {
     memory_.storage->clear(piece.offset, length);
-    if (memory_.file && piece.in_file) memory_.file->clear(piece.offset, length);
+    if (memory_.file && !piece.window.empty()) memory_.file->clear(piece.offset, length);
     memory_.free->give_back(piece.offset, piece.bytes);
+    if (!piece.window.empty()) memory_.segments->remove(piece.window);
     return true;
   } catch (std::exception const& error) {
     if (!std::exchange(piece.is_stuck, true))
@@ -129,9 +130,9 @@ bool DataProcess::give_back(RetiredSegment& piece) noexcept {
 }
 
 void DataProcess::reclaim_revoked() {
-  std::erase_if(retired_,
-                [this](RetiredSegment& piece) { return !may_be_accessed(piece) && give_back(piece); });
-  report_evicted();
+  auto const given_back = std::erase_if(
+      retired_, [this](RetiredSegment& piece) { return !may_be_accessed(piece) && give_back(piece); });
+  if (given_back != 0) report_usage_soon();
 }
 
 bool DataProcess::may_be_accessed(RetiredSegment const& piece) const noexcept {

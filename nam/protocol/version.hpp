@@ -8,7 +8,7 @@
 namespace mpixrma::nam {
 
 /// Version between the server's processes: a data process sends it when it is ready.
-inline constexpr unsigned data_protocol_version = 5;
+inline constexpr unsigned data_protocol_version = 6;
 
 /// Throws Error(unsupported), with one line for the user, if the first request over a Unix socket has another
 /// version. Clients of version 1 sent no version.

@@ -31,22 +31,10 @@ constexpr std::size_t max_logged = 300;
 /// Returns the known numbers of a report, and drops everything else.
 Json usage_in(Json const& report) {
   Json usage;
-  for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})
+  for (char const* const name :
+       {"used", "free", "largest_free", "windows", "persistent", "evicted", "sessions"})
     usage[name] = field_or(report, name, std::uint64_t{0});
   return usage;
-}
-
-/// Returns the list of evicted segments in a report, and drops everything else. A data process of an earlier
-/// server has none.
-Json segments_in(Json const& report, char const* name) {
-  Json segments = Json::array();
-  if (!report.contains(name)) return segments;
-  for (Json const& each : report.at(name))
-    segments.push_back({{"offset", field<std::uint64_t>(each, "offset")},
-                        {"bytes", field<std::uint64_t>(each, "bytes")},
-                        {"in_file", field<bool>(each, "in_file")},
-                        {"window", field<std::string>(each, "window")}});
-  return segments;
 }
 
 }  // namespace
@@ -126,11 +114,7 @@ void DataLink::spawn() {
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
-  for (auto const& [window, segment] : std::exchange(removed_, {})) evicted_.push_back(segment);
-  // New memory has none.
-  if (memory_.empty()) evicted_ = Json::array();
   may_be_left_ = !memory_.empty();
-  message["evicted"] = evicted_;
   message["renew_control"] = must_recreate_control_;
   if (file) message["new_file"] = file->is_new;
   std::vector<FileDescriptor> memory = memory_for_process(std::move(file));
@@ -194,10 +178,6 @@ void DataLink::take(Message& message) {
     on_changed(field<std::uint64_t>(message.head, "change"));
   } else if (op == "denied") {
     on_denied(message.head);
-  } else if (op == "evicted") {
-    evicted_ = segments_in(message.head, "segments");
-  } else if (op == "removed") {
-    removed_.erase(field<std::string>(message.head, "window"));
   } else if (op == "lost") {
     events_.on_window_lost(field<std::string>(message.head, "window"));
   }
@@ -228,7 +208,6 @@ void DataLink::send_windows(std::uint64_t after) {
 void DataLink::on_ready(Message& message) {
   if (ending_) return on_ready_at_end();
   usage_ = usage_in(message.head);
-  evicted_ = segments_in(message.head, "evicted");
   may_be_left_ = may_be_left_ || adopting_;
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
@@ -303,7 +282,8 @@ void DataLink::on_close() {
 
 void DataLink::tick() {
   sessions_.drop_abandoned();
-  if (may_be_left_ && !evicted_.empty() && ready_ && !ending_) release_evicted();
+  bool const has_evicted = field_or(usage_, "evicted", std::uint64_t{0}) != 0;
+  if (may_be_left_ && has_evicted && ready_ && !ending_) release_evicted();
   bool const may_start = (!ending_ || must_store_) && failure_.empty();
   if (!restart_due_ || !may_start || !restart_.is_due(Retry::Clock::now())) return;
   restart_due_ = false;
@@ -356,17 +336,9 @@ void DataLink::pass_sessions() {
 
 bool DataLink::is_behind() const noexcept { return connection_ && connection_->output_bytes() > max_output; }
 
-/// A process that dies before it has handled the removal leaves the segment to the next one.
-void DataLink::remove_window(Window const& window) {
-  Json const segment{{"offset", window.offset},
-                     {"bytes", window.bytes},
-                     {"in_file", window.persistent},
-                     {"window", window.id}};
-  removed_.insert_or_assign(window.id, segment);
-  if (!connection_) return;
-  Json message = segment;
-  message["op"] = "remove";
-  connection_->post(message);
+/// A process that starts afterwards finds the window in the list of segments and not in the catalog.
+void DataLink::remove_window(std::string const& window) {
+  if (connection_) connection_->post({{"op", "remove"}, {"window", window}});
 }
 
 /// A process that is not ready has no sessions yet, and receives the list when it becomes ready.

@@ -71,7 +71,7 @@ class DataLink {
   bool is_behind() const noexcept;
   /// The memory of the window, which the catalog does not have any more, stays reserved while processes map
   /// it.
-  void remove_window(Window const& window);
+  void remove_window(std::string const& window);
   /// Changes the mode of a window; `in_force` is called in the event loop when no request is served with the
   /// old mode any more.
   void change_mode(std::string const& window, unsigned mode, std::function<void()> in_force);
@@ -137,9 +137,9 @@ class DataLink {
   std::string fairness_group_;
   Events events_;
   std::unique_ptr<Connection> connection_;
-  std::vector<FileDescriptor> memory_;   ///< kept, so that it outlives the process
-  Json evicted_ = Json::array();         ///< segments of evicted windows to which processes may still store
-  std::map<std::string, Json> removed_;  ///< segments of windows whose removal the process has not confirmed
+  /// Kept, so that it outlives the process: the list of segments, unless it is an earlier version's, the
+  /// control memory, and the memory.
+  std::vector<FileDescriptor> memory_;
   bool may_be_left_ =
       false;  ///< clients of an earlier process, which this one does not know, may map the memory
   pid_t pid_ = 0;

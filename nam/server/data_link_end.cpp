@@ -20,7 +20,7 @@ constexpr std::chrono::seconds longest_ordered_end{3};
 std::uint64_t DataLink::occupied_bytes() const {
   if (!has_ended()) return field<std::uint64_t>(setup_, "bytes");
   struct stat status {};
-  if (memory_.size() < 2 || ::fstat(memory_[1].get(), &status) != 0) return 0;
+  if (memory_.empty() || ::fstat(memory_.back().get(), &status) != 0) return 0;
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
@@ -31,7 +31,7 @@ bool DataLink::release_memory() {
   auto const bytes = field<std::uint64_t>(setup_, "bytes");
   if (next_release_offset_ >= bytes) next_release_offset_ = 0;
   std::uint64_t const part = std::min(largest_release, bytes - next_release_offset_);
-  engine::release_pages(memory_[1], next_release_offset_, part);
+  engine::release_pages(memory_.back(), next_release_offset_, part);
   next_release_offset_ += part;
   return occupied_bytes() == 0 && !is_in_use(memory_);
 }
@@ -69,7 +69,7 @@ void DataLink::end(WindowsAtEnd windows) {
 void DataLink::end_leftover() {
   auto const grant = field<std::string>(setup_, "grant");
   struct stat status {};
-  if (memory_.size() == 2 && ::fstat(memory_[1].get(), &status) == 0)
+  if (has_memory() && ::fstat(memory_.back().get(), &status) == 0)
     setup_["bytes"] = static_cast<std::uint64_t>(status.st_size);
   bool has_process = false;
   try {

@@ -14,14 +14,14 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Throws Error(malformed) unless the descriptors are the two files of the memory: the main process would end
-/// its link to this process after a message with too many descriptors.
+/// Throws Error(malformed) unless the descriptors are the files of the memory: the main process would end its
+/// link to this process after a message with too many descriptors.
 void check_memory(std::vector<FileDescriptor> const& passed) {
   bool const are_files = std::all_of(passed.begin(), passed.end(), [](FileDescriptor const& each) {
     struct stat status {};
     return ::fstat(each.get(), &status) == 0 && S_ISREG(status.st_mode);
   });
-  if (passed.size() != 2 || !are_files)
+  if (passed.size() < 2 || passed.size() > 3 || !are_files)
     throw Error(ErrorCode::malformed, "the descriptors of a data process are not those of its memory");
 }
 
@@ -67,8 +67,8 @@ void DataLink::hold_memory() {
 void DataLink::release_evicted() {
   struct stat status {};
   // Memory to which other users are admitted: the check would withdraw that.
-  if (::fstat(memory_[1].get(), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return;
-  if (is_in_use({&memory_[1], 1})) return;
+  if (::fstat(memory_.back().get(), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return;
+  if (is_in_use({&memory_.back(), 1})) return;
   may_be_left_ = false;
   connection_->post({{"op", "unmapped"}});
 }

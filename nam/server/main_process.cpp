@@ -117,7 +117,7 @@ std::optional<uid_t> owner_of_memory(std::vector<FileDescriptor> const& memory) 
 
 MainProcess::MainProcess(Options const& options, std::vector<std::string> arguments)
     : options_(options), arguments_(std::move(arguments)), restart_delay_(first_delay) {
-  (void)raise_descriptor_limit();  // two descriptors of each grant's memory are kept here
+  (void)raise_descriptor_limit();  // three descriptors of each grant's memory are kept here
   for (FileDescriptor& each : inherited_listeners()) listeners_.push_back({std::move(each), "", true});
   choose_users();
   // The control process of root keeps the rights that it needs for files and ports of the server.

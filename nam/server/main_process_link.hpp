@@ -33,7 +33,8 @@ class MainProcessLink {
   };
   /// Sockets at which the server listens already.
   std::vector<Listener> take_listeners() noexcept { return std::exchange(listeners_, {}); }
-  /// Returns the control block and the memory of a grant; empty if they do not exist any more.
+  /// Returns the list of segments, the control block and the memory of a grant; empty if they do not exist
+  /// any more.
   std::vector<FileDescriptor> take_memory(std::string const& grant);
   /// Returns the grants whose memory nobody has taken.
   std::vector<std::string> untaken() const;

@@ -96,7 +96,7 @@ Json evict(ServerState& server, Request& request) {
                {"bytes", found->window.bytes},    {"other_parts", found->window.other_parts}};
   if (request.is_dry_run) return evicted;
   server.catalog.remove_window(found->window.id);
-  live.link->remove_window(found->window);
+  live.link->remove_window(found->window.id);
   return evicted;
 }
 

@@ -1,9 +1,11 @@
 /// Allocation of pieces of a grant's memory.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "nam/data/segment_allocator.hpp"
+#include "nam/data/segment_list.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -75,6 +77,31 @@ TEST(SegmentAllocatorTest, TakesPieceAtOffsetOnce) {
   EXPECT_TRUE(allocator.take_at(9 * 4096, 4096));
   EXPECT_EQ(allocator.take(7 * 4096), std::nullopt);
   EXPECT_EQ(allocator.take(6 * 4096), 3u * 4096);
+}
+
+/// The list in the file is the one in memory, whichever places of the file are free.
+TEST(SegmentListTest, NextProcessFindsWhatWasNotRemoved) {
+  std::mt19937_64 random(test::seed());
+  SegmentList list;
+  std::map<std::string, std::uint64_t> kept;
+  for (int round = 0; round < 5000 / test::slowness; ++round) {
+    std::string const window = "window" + std::to_string(random() % 2000);
+    if (random() % 3 == 0) {
+      list.remove(window);
+      kept.erase(window);
+    } else {
+      std::uint64_t const offset = 4096 * (random() % 100);
+      list.add({window, offset, offset + 1});
+      kept.emplace(window, offset);  // the first one
+    }
+  }
+  SegmentList const next{engine::FileDescriptor(::fcntl(list.descriptor(), F_DUPFD_CLOEXEC, 0))};
+  std::map<std::string, std::uint64_t> found;
+  for (SegmentList::Segment const& each : next.segments()) {
+    EXPECT_EQ(each.bytes, each.offset + 1);
+    found.emplace(each.window, each.offset);
+  }
+  EXPECT_EQ(found, kept);
 }
 
 }  // namespace

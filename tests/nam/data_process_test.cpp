@@ -24,7 +24,7 @@ class DataProcessTest : public ::testing::Test {
       near = FileDescriptor();
       ::_exit(DataProcess(std::move(far)).run());
     }
-    control_ = Channel(std::move(near), {.descriptors = 2});
+    control_ = Channel(std::move(near), {.descriptors = 3});
     post(setup(), bind_unix((directory_.path / "adoption").string(), 0600));
     await("load");
     post({{"op", "windows"}, {"windows", Json::array()}, {"next", 0u}});

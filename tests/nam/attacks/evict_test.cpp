@@ -246,6 +246,20 @@ TEST(EvictedMemory, StaysReservedIfTheControlProcessDies) {
   EXPECT_TRUE(eventually([&] { return shown("used") == 0; }));
 }
 
+/// The owner of a grant cannot make the server keep any number of evicted windows in its lists.
+TEST(EvictedMemory, CountsAsWindowUntilItIsFree) {
+  TestServer server;
+  server.start({"--size", "64M", "--listen", "none", "--max-windows", "3"});
+  Locator const grant = server.grant(1u << 20);
+  auto const make = [&] { return make_persistent(grant, 100, 1).port; };
+  {
+    Mapper const mapper(::geteuid(), make());
+    for (int i = 0; i < 2; ++i) server.ask({{"op", "evict"}, {"port", make()}});
+    EXPECT_EQ(refusal([&] { make(); }), ErrorCode::quota);
+  }
+  EXPECT_TRUE(eventually([&] { return !refusal([&] { make(); }); }));
+}
+
 /// Another process maps the grant when the data process dies. The next data process does not know it.
 class EvictedMemoryAtDeath : public ::testing::Test {
  protected:
@@ -310,6 +324,19 @@ TEST_F(EvictedMemoryAtDeath, StaysReservedIfEvictedAfterwards) {
   kill_data_process();
   evict();
   EXPECT_TRUE(eventually([&] { return shown("windows") == 0; }));
+  expect_reserved();
+}
+
+TEST_F(EvictedMemoryAtDeath, StaysReservedIfBothProcessesDie) {
+  evict();
+  EXPECT_TRUE(eventually([&] { return shown("windows") == 0; }));
+  pid_t const control = server_.control_process();
+  pid_t const process = server_.data_process(grant_);
+  stop_process(server_.pid());
+  for (pid_t const each : {control, process}) ::kill(each, SIGKILL);
+  ::kill(server_.pid(), SIGCONT);
+  EXPECT_TRUE(eventually([&] { return server_.answers() && server_.control_process() != control; }));
+  EXPECT_NE(server_.data_process(grant_), process);
   expect_reserved();
 }
 

@@ -96,7 +96,8 @@ TEST_F(StorageFileAttack, GrantOfInterruptedRevocationEnds) {
   ::kill(server.pid(), SIGCONT);
   EXPECT_TRUE(eventually([&] { return server.answers() && server.control_process() != control; }));
   EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
-  EXPECT_EQ(memory_files_of(server.pid()), 2) << "memory and control block of the other grant";
+  EXPECT_EQ(memory_files_of(server.pid()), 3)
+      << "memory, control block and list of segments of the other grant";
   EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("ending_grants") == 0; }));
   EXPECT_EQ(server.ask({{"op", "usage"}}).at("granted"), server.show(other).at("bytes"));
   EXPECT_FALSE(fs::exists(file(grant)));
