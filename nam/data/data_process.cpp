@@ -189,6 +189,7 @@ void DataProcess::withdraw_all() noexcept {
 void DataProcess::end_keeping_windows() {
   withdraw_all();
   store_all();
+  if (control_) control_->post({{"op", "stored"}});
   loop_.stop();
 }
 

@@ -178,6 +178,8 @@ void DataLink::take(Message& message) {
     on_changed(field<std::uint64_t>(message.head, "change"));
   } else if (op == "denied") {
     on_denied(message.head);
+  } else if (op == "stored") {
+    awaits_stored_ = false;
   } else if (op == "lost") {
     events_.on_window_lost(field<std::string>(message.head, "window"));
   }
@@ -271,6 +273,7 @@ void DataLink::on_close() {
   sessions_.forget_unacknowledged();
   end_changes();
   bool const has_served = std::exchange(ready_, false);
+  if (ending_ && !must_store_) must_store_ = std::exchange(awaits_stored_, false);
   if (ending_ && !must_store_) return events_.on_ended();
   if (!failure_.empty()) return;
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +

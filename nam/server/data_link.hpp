@@ -127,6 +127,7 @@ class DataLink {
   bool has_process_that_stores() const noexcept;
   void end_process(WindowsAtEnd windows);
   void on_ready_at_end();
+  void report_loss(std::string const& why) const;
   bool complete_file();
   void release_evicted();
 
@@ -155,6 +156,7 @@ class DataLink {
   std::string failure_;
   bool ending_ = false;
   bool must_store_ = false;  ///< at the end: a process has yet to start that writes the windows to the file
+  bool awaits_stored_ = false;  ///< at the end: the process has not reported yet that it has written them
   bool restart_due_ = false;
   Retry restart_;
   std::optional<std::chrono::steady_clock::time_point> end_deadline_;

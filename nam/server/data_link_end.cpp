@@ -59,8 +59,9 @@ bool DataLink::is_in_use(std::span<FileDescriptor const> memory) {
 void DataLink::end(WindowsAtEnd windows) {
   if (std::exchange(ending_, true)) return;
   sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
-  bool const is_only_in_memory = !volatile_ && has_memory() && failure_.empty();
-  must_store_ = windows == WindowsAtEnd::kept && is_only_in_memory && !has_process_that_stores();
+  bool const is_only_in_memory = windows == WindowsAtEnd::kept && !volatile_ && has_memory();
+  if (is_only_in_memory && !failure_.empty()) report_loss(failure_);
+  must_store_ = is_only_in_memory && failure_.empty() && !has_process_that_stores();
   if (!must_store_) return end_process(windows);
   restart_ = {};
   tick();
@@ -94,6 +95,7 @@ void DataLink::end_process(WindowsAtEnd windows) {
   bool const keeps = windows == WindowsAtEnd::kept;
   main_process_.drop(field<std::string>(setup_, "grant"));
   if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keeps}});
+  awaits_stored_ = keeps && connection_ && !volatile_ && has_memory() && failure_.empty();
   if (!keeps) end_deadline_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 
@@ -104,11 +106,15 @@ void DataLink::on_ready_at_end() {
 
 void DataLink::abandon_storing() {
   if (!std::exchange(must_store_, false)) return;
-  log(Severity::error, "grant " + field<std::string>(setup_, "grant") +
-                           " loses what was written to its windows and not persisted: no data process could "
-                           "be started");
+  report_loss("no data process could be started");
   end_process(WindowsAtEnd::kept);
+  awaits_stored_ = false;
   if (!connection_) events_.on_ended();
+}
+
+void DataLink::report_loss(std::string const& why) const {
+  log(Severity::error, "grant " + field<std::string>(setup_, "grant") +
+                           " loses what was written to its windows and not persisted: " + why);
 }
 
 void DataLink::enforce_end() {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "nam/client/locked_temp_directory.hpp"
+#include "nam/protocol/version.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -27,7 +28,7 @@ class DataLinkTest : public ::testing::Test {
   ~DataLinkTest() override { std::filesystem::remove_all(directory_.path); }
 
   std::unique_ptr<DataLink> link_with(DataLink::Events events, StorageKind storage = StorageKind::memory) {
-    events.on_ready = [] {};
+    if (!events.on_ready) events.on_ready = [] {};
     events.on_failed = [](Error const&) {};
     events.admins = [] { return std::vector<uid_t>(); };
     if (!events.window_count) events.window_count = [] { return 0u; };
@@ -67,6 +68,54 @@ TEST_F(DataLinkTest, MemoryOfEndedGrantIsNotHeld) {
   loop_.run();
   EXPECT_TRUE(link->has_ended());
   for (auto message = next(); message; message = next()) EXPECT_EQ(message->head.at("op"), "drop");
+}
+
+/// Plays a data process: reports that it is ready with its memory.
+Channel ready_process(Message start) {
+  Channel data(std::move(start.descriptors.front()), {.descriptors = 5});
+  std::vector<FileDescriptor> memory;
+  for (char const* const name : {"segments", "control", "memory"})
+    memory.emplace_back(::memfd_create(name, MFD_CLOEXEC));
+  data.post({{"op", "ready"}, {"protocol", data_protocol_version}}, {}, std::move(memory));
+  EXPECT_TRUE(data.flush());
+  return data;
+}
+
+/// The data process dies after it was told to write its windows to the file.
+TEST_F(DataLinkTest, WindowsAreStoredByAnotherProcessIfThisOneDiesAtTheEnd) {
+  std::unique_ptr<DataLink> link;
+  Channel data;
+  auto const end = [&] {
+    link->end(DataLink::WindowsAtEnd::kept);
+    data = Channel();
+  };
+  auto const open = [] {
+    return GrantFile::Opened{FileDescriptor(::memfd_create("file", MFD_CLOEXEC)), false};
+  };
+  link = link_with({.on_ready = [&] { loop_.later(end); }, .open_file = open}, StorageKind::file);
+  link->start(DataLink::OnFailure::give_up);
+  auto start = next();
+  ASSERT_TRUE(start);
+  data = ready_process(std::move(*start));
+  main_.post({{"pid", 2u}, {"request", 2u}});
+  EXPECT_TRUE(main_.flush());
+  bool is_stored = false;
+  loop_.every(std::chrono::milliseconds(1), [&] {
+    if (!data) {
+      for (auto message = next(); message; message = next()) {
+        if (message->head.at("op") == "start") data = ready_process(std::move(*message));
+      }
+    } else if (data.fill()) {
+      for (auto message = data.next(); message; message = data.next())
+        is_stored = is_stored || message->head.at("op") == "end";
+      if (is_stored) data.post({{"op", "stored"}});
+      EXPECT_TRUE(data.flush());
+      if (is_stored) data = Channel();
+    }
+  });
+  loop_.run();
+  EXPECT_TRUE(is_stored);
+  EXPECT_TRUE(link->has_ended());
 }
 
 TEST_F(DataLinkTest, WindowsOfUnfinishedFileAreLost) {

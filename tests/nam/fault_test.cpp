@@ -169,12 +169,24 @@ TEST(Server, TruncatedFileFailsItsGrantOnly) {
   Locator const whole = server.grant(1u << 20);
   (void)make_persistent(cut, 100, 1);
   std::string const port = make_persistent(whole, 100, 5).port;
+  auto const cut_file_of = [&](Locator const& grant) {
+    std::filesystem::resize_file(server.directory() / "state/memory" / (grant.grant + ".storage"), 4096);
+  };
   server.stop();
-  std::filesystem::resize_file(server.directory() / "state/memory" / (cut.grant + ".storage"), 4096);
+  cut_file_of(cut);
   server.start(arguments);
   expect_pattern(port, 100, 5);
   EXPECT_EQ(refusal([&] { Session::open(cut); }), ErrorCode::unavailable);
   EXPECT_FALSE(server.show(cut).at("ready").get<bool>());
+  // Now the server has the memory of the other grant, and no file to write it to.
+  cut_file_of(whole);
+  ::kill(server.data_process(whole), SIGKILL);
+  EXPECT_TRUE(eventually([&] { return server.show(whole).at("state") == "not ready"; }));
+  server.stop();
+  std::ifstream log(server.directory() / "log");
+  std::string const text{std::istreambuf_iterator<char>(log), {}};
+  EXPECT_NE(text.find("grant " + whole.grant + " loses"), std::string::npos);
+  EXPECT_EQ(text.find("grant " + cut.grant + " loses"), std::string::npos) << "it had nothing in memory";
 }
 
 TEST(Server, DamagedCatalogIsRefusedWithItsExitCode) {
