@@ -13,6 +13,7 @@
 #include <cstring>
 #include <thread>
 
+#include "engine/base/liveness.hpp"
 #include "nam/client/locked_temp_directory.hpp"
 #include "nam/client/secrets.hpp"
 
@@ -126,7 +127,10 @@ void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& net
   int const error = ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(),
                                    environment_without_server_settings().data());
   posix_spawn_file_actions_destroy(&actions);
-  if (error == 0) return;
+  if (error == 0) {
+    started_ = engine::start_time_of(pid_);
+    return;
+  }
   pid_ = -1;
   throw Error(ErrorCode::unavailable, "cannot start " + args[0] + ": " + std::strerror(error));
 }
@@ -154,10 +158,11 @@ void PrivateServer::open_grant(std::uint64_t bytes, std::optional<Network> const
 }
 
 bool PrivateServer::has_ended(int within_ms) {
+  auto const is_another = [this] { return ::kill(pid_, 0) != 0 || engine::start_time_of(pid_) != started_; };
   for (int waited = 0; pid_ > 0; waited += poll_interval_ms) {
     pid_t const found = ::waitpid(pid_, nullptr, WNOHANG);
     // The application may have reaped all of its children.
-    if (found == pid_ || (found < 0 && errno == ECHILD && ::kill(pid_, 0) != 0)) pid_ = -1;
+    if (found == pid_ || (found < 0 && errno == ECHILD && is_another())) pid_ = -1;
     if (pid_ < 0 || waited >= within_ms) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(poll_interval_ms));
   }

@@ -44,6 +44,7 @@ class PrivateServer {
 
   pid_t owner_;  ///< children made by fork() must not end the server
   pid_t pid_ = -1;
+  std::uint64_t started_ = 0;  ///< start time of the process: later, another one may have its pid
   std::filesystem::path directory_;
   FileDescriptor liveness_pipe_;
   Locator grant_;

@@ -106,6 +106,29 @@ TEST(PrivateServer, OrphanedDataProcessEndsWithItsLastSession) {
   EXPECT_TRUE(eventually([&] { return !engine::process_is_alive(data_process); }));
 }
 
+/// The application has reaped the server, and a process that is no child has the server's pid by now.
+TEST(PrivateServer, EndsNoOtherProcessWithItsPid) {
+  std::optional<PrivateServer> server(std::in_place, 1u << 20);
+  pid_t const pid = server_in(directory_of(*server));
+  ::kill(pid, SIGKILL);
+  ASSERT_EQ(::waitpid(-1, nullptr, 0), pid);
+  pid_t const parent = ::fork();
+  if (parent == 0) {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      std::ofstream("/proc/sys/kernel/ns_last_pid") << pid - 1;
+      pid_t const made = ::fork();
+      if (made == 0 && ::getpid() == pid) ::pause();
+      if (made == 0 || made == pid) break;
+    }
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(parent, nullptr, 0), parent);
+  if (!engine::process_is_alive(pid)) GTEST_SKIP() << "this user may not choose the pid of a process";
+  server.reset();
+  EXPECT_TRUE(engine::process_is_alive(pid));
+  ::kill(pid, SIGKILL);
+}
+
 /// The next test runs this test from a copy of the program in another directory.
 TEST(PrivateServerProgram, Starts) {
   PrivateServer const server(1u << 20);
