@@ -1,5 +1,6 @@
 #include "nam/server/catalog.hpp"
 
+#include <exception>
 #include <limits>
 
 #include "nam/data/segment_allocator.hpp"
@@ -315,7 +316,7 @@ class CatalogCopy {
     remove_catalog(path);
     try {
       copy_catalog(file, path);
-    } catch (Error const&) {  // a part of the copy may have filled the disk
+    } catch (...) {  // a part of the copy may have filled the disk
       remove();
       throw;
     }
@@ -330,7 +331,7 @@ class CatalogCopy {
   void remove() const noexcept {
     try {
       remove_catalog(path);
-    } catch (Error const&) {  // the next copy replaces it
+    } catch (std::exception const&) {  // the next copy replaces it
     }
   }
 };

@@ -1,6 +1,8 @@
 /// The catalog, without a server.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -89,6 +91,23 @@ TEST_F(CatalogTest, RefusesDamageAndKeepsReadableRows) {
   EXPECT_EQ(catalog.grants().size(), 1u);
   EXPECT_GT(catalog.count_windows("g1"), 500u);
   EXPECT_LT(catalog.count_windows("g1"), 2000u);
+}
+
+/// In the place of a full disk: files may not grow.
+TEST_F(CatalogTest, CheckThatFailsLeavesNoCopy) {
+  {
+    Catalog catalog(file_);
+    fill(catalog, 100);
+  }
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  rlimit const full{std::filesystem::file_size(file_) / 2, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  EXPECT_THROW(check_catalog(file_), Error);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".checked"));
+  EXPECT_TRUE(check_catalog(file_).empty());
 }
 
 TEST_F(CatalogTest, RefusesFileOfAnotherFormat) {
