@@ -146,6 +146,12 @@ std::vector<int> world_ranks(MPI_Comm comm) {
   return found;
 }
 
+std::vector<int> members_of(MPI_Comm comm) {
+  std::vector<int> ranks = world_ranks(comm);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
 void wait_for_group(char const* call, ARMCI_Group const* group) {
   MPI_Comm const comm = comm_of(call, group);
   comm == world.comm ? world.barrier.wait() : barriers.wait(call, comm);

@@ -2,6 +2,9 @@
 
 #include <map>
 #include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "armci/groups.hpp"
 #include "armci/modes.hpp"
@@ -12,8 +15,10 @@
 namespace armci {
 
 namespace {
-std::mutex allocations_lock;       ///< threads may allocate for several groups at once
-std::map<void*, int> allocations;  ///< not yet freed, of this process; the number of processes of the group
+std::mutex allocations_lock;              ///< threads may allocate for several groups at once
+std::set<std::vector<int>> allocated_by;  ///< the groups of allocations, as members_of() returns them
+/// Not yet freed, of this process, with an element of `allocated_by`.
+std::map<void*, std::vector<int> const*> allocations;
 
 int class_of(int code) {
   int error_class = code;
@@ -23,8 +28,9 @@ int class_of(int code) {
 
 void note(void* base, MPI_Comm comm) {
   if (base == nullptr) return;
+  std::vector<int> members = members_of(comm);
   std::lock_guard const held(allocations_lock);
-  allocations[base] = mpixrma::size_of(comm);
+  allocations[base] = &*allocated_by.insert(std::move(members)).first;
 }
 
 bool forget(void* base) {
@@ -33,10 +39,16 @@ bool forget(void* base) {
 }
 }  // namespace
 
-int processes_of_allocation(void* base) {
+bool is_allocated(void* base) {
+  std::lock_guard const held(allocations_lock);
+  return allocations.contains(base);
+}
+
+bool is_allocated_by(void* base, MPI_Comm comm) {
+  std::vector<int> const members = members_of(comm);
   std::lock_guard const held(allocations_lock);
   auto const found = allocations.find(base);
-  return found == allocations.end() ? 0 : found->second;
+  return found != allocations.end() && *found->second == members;
 }
 
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm) {
@@ -91,8 +103,9 @@ void release(char const* call, void* base, MPI_Comm comm) {
 }
 
 void free_all_memory() {
-  for (auto const& [base, processes] : allocations) (void)mpixrma::engine_of_process().memory.free(base);
+  for (auto const& [base, members] : allocations) (void)mpixrma::engine_of_process().memory.free(base);
   allocations.clear();
+  allocated_by.clear();
   modes.clear();
 }
 
@@ -150,7 +163,7 @@ void* PARMCI_Malloc_local(armci_size_t size) {
 int PARMCI_Free_local(void* ptr) {
   return return_code_of([&] {
     (void)running_world("ARMCI_Free_local");
-    if (processes_of_allocation(ptr) != 0) fail("ARMCI_Free_local", "%p was allocated by ARMCI_Malloc", ptr);
+    if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p was allocated by ARMCI_Malloc", ptr);
     if (ptr != nullptr && mpixrma::engine::failed(mpixrma::engine_of_process().memory.free(ptr)))
       fail("ARMCI_Free_local", "%p was not allocated or was freed before", ptr);
     return 0;
@@ -160,7 +173,7 @@ int PARMCI_Free_local(void* ptr) {
 int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
   return return_code_of([&] {
     MPI_Comm const comm = comm_of("ARMCIX_Mode_set", group);
-    modes.set(mode, ptr, processes_of_allocation(ptr) == mpixrma::size_of(comm), comm);
+    modes.set(mode, ptr, is_allocated_by(ptr, comm), comm);
     return 0;
   });
 }

@@ -1,6 +1,5 @@
 #include "armci/modes.hpp"
 
-#include <algorithm>
 #include <mutex>
 
 #include "armci/groups.hpp"
@@ -38,12 +37,6 @@ Part part_of(int mode, void* base, bool allocated) {
   if (!segment || found == 0 || !allocated) part.mode = 0;
   part.bytes = static_cast<std::uint64_t>(bytes);
   return part;
-}
-
-std::vector<int> members_of(MPI_Comm comm) {
-  std::vector<int> ranks = world_ranks(comm);
-  std::sort(ranks.begin(), ranks.end());
-  return ranks;
 }
 
 }  // namespace
@@ -87,11 +80,14 @@ int AccessModes::get(int process, mpixrma::RemoteAddress begin, mpixrma::RemoteA
   return start.first == process && end <= range.end ? range.mode : ARMCIX_MODE_ALL;
 }
 
+bool AccessModes::had_mode(MPI_Comm comm) const {
+  std::shared_lock const held(lock_);
+  return !groups_.empty() && groups_.contains(members_of(comm));
+}
+
 void AccessModes::forget(void* base, MPI_Comm comm) {
-  {
-    std::shared_lock const held(lock_);
-    if (groups_.empty() || !groups_.contains(members_of(comm))) return;
-  }
+  // Not by a test at each process alone: another thread may be in set() for another group of these processes.
+  if (!mpixrma::agree(comm, had_mode(comm) ? 1 : 0)) return;
   Start const mine{world.rank, reinterpret_cast<mpixrma::RemoteAddress>(base)};
   auto const freed = mpixrma::exchange(comm, mine, mpixrma::size_of(comm));
   std::lock_guard const held(lock_);

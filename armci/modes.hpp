@@ -41,11 +41,13 @@ class AccessModes {
     int mode;
   };
 
+  /// Whether an allocation of these processes ever had a mode, as far as this process knows.
+  bool had_mode(MPI_Comm comm) const;
+
   mutable std::shared_mutex lock_;
   std::atomic<bool> any_{false};  ///< whether `ranges_` has an element
   std::map<Start, Range> ranges_;
-  /// The processes, in ascending order, of each allocation that ever had a mode: alike at all of them,
-  /// whatever communicators they use.
+  /// The processes of each allocation that ever had a mode, as members_of() returns them.
   std::set<std::vector<int>> groups_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "armci/groups.hpp"
 #include "armci/state.hpp"
+#include "engine/sync/lock_table.hpp"
 #include "include/armci/armcix.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/runtime/process_engine.hpp"
@@ -113,6 +114,8 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
   if (*std::min_element(set->counts.begin(), set->counts.end()) < 0)
     fail(call, "another process passed a negative count");
   set->max_count = *std::max_element(set->counts.begin(), set->counts.end());
+  if (set->max_count > static_cast<int>(mpixrma::engine::LockTable::max_locks))
+    fail(call, "%d mutexes at one process are too many", set->max_count);
   set->begin.resize(set->counts.size() + 1);
   std::inclusive_scan(set->counts.begin(), set->counts.end(), set->begin.begin() + 1, std::plus<>{},
                       std::size_t{0});

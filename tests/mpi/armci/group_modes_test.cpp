@@ -71,6 +71,33 @@ TEST(GroupModes, AreRefusedToAPartOfTheProcesses) {
   ARMCI_Barrier();
 }
 
+/// Two groups of two processes that have one process in common.
+TEST(GroupModes, AreRefusedToAnotherGroupOfThisSize) {
+  if (size() < 3) GTEST_SKIP() << "needs three processes";
+  auto const refused = [](void* base, ARMCI_Group& group) {
+    EXPECT_NE(ARMCIX_Mode_set(ARMCIX_MODE_CONFLICT_FREE, base, &group), 0);
+    EXPECT_EQ(ARMCIX_Mode_get(base), ARMCIX_MODE_ALL);
+  };
+  std::vector<int> first = {0, 1};
+  ARMCI_Group two;
+  ARMCI_Group_create(2, first.data(), &two);
+  std::vector<int> last = {1, 2};
+  ARMCI_Group others;
+  ARMCI_Group_create(2, last.data(), &others);
+  std::vector<void*> bases(2);
+  std::vector<void*> other_bases(2);
+  if (me() < 2) ASSERT_EQ(ARMCI_Malloc_group(bases.data(), 64, &two), 0);
+  if (me() == 1 || me() == 2) ASSERT_EQ(ARMCI_Malloc_group(other_bases.data(), 64, &others), 0);
+  // Process 1 names its allocation of the other group.
+  if (me() < 2) refused(me() == 0 ? bases[0] : other_bases[0], two);
+  if (me() < 2) EXPECT_EQ(ARMCI_Free_group(bases[static_cast<std::size_t>(me())], &two), 0);
+  if (me() == 1 || me() == 2)
+    EXPECT_EQ(ARMCI_Free_group(other_bases[static_cast<std::size_t>(me() - 1)], &others), 0);
+  if (me() < 2) ARMCI_Group_free(&two);
+  if (me() == 1 || me() == 2) ARMCI_Group_free(&others);
+  ARMCI_Barrier();
+}
+
 TEST(GroupModes, AreSetDespiteAnEarlierFailure) {
   Remote const remote(64);
   ARMCI_Group world;
