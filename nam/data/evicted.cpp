@@ -6,7 +6,7 @@
 
 namespace mpixrma::nam {
 
-/// A window that the process has yet to load is in the list of segments already.
+/// A window that the process has yet to load is in the list of segments if an earlier process has served it.
 void DataProcess::remove_window(std::string const& window) {
   if (catalog_.loading) catalog_.loading->listed.erase(window);
   drop(window, Ending::evicted);

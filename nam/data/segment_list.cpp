@@ -49,8 +49,11 @@ SegmentList::SegmentList(engine::FileDescriptor descriptor) : descriptor_(std::m
     for (SegmentRecord& record : std::span(records).first(count)) {
       record.window.back() = 0;
       std::string const window = record.window.data();
-      if (!window.empty()) entries_[window] = {{window, record.offset, record.bytes}, taken_.size()};
-      taken_.push_back(!window.empty());
+      // A second record of a window, which no process writes, counts as free.
+      bool const is_entry =
+          !window.empty() &&
+          entries_.try_emplace(window, Entry{{window, record.offset, record.bytes}, taken_.size()}).second;
+      taken_.push_back(is_entry);
     }
   }
 }

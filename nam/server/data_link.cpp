@@ -209,14 +209,15 @@ void DataLink::send_windows(std::uint64_t after) {
 
 void DataLink::on_ready(Message& message) {
   if (ending_) return on_ready_at_end();
-  usage_ = usage_in(message.head);
   may_be_left_ = may_be_left_ || adopting_;
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
     take_memory(std::move(message.descriptors));
   }
+  // Another version may have other fields.
   if (field_or(message.head, "protocol", 1u) != data_protocol_version) return replace_process();
+  usage_ = usage_in(message.head);
   if (field_or(message.head, "encrypt", false) != field<bool>(setup_, "encrypt")) {
     log(Severity::info, "data process " + std::to_string(pid_) +
                             " was started with another --encrypt, and is "

@@ -1,7 +1,9 @@
 /// Allocation of pieces of a grant's memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <map>
 
 #include "nam/data/segment_allocator.hpp"
@@ -102,6 +104,18 @@ TEST(SegmentListTest, NextProcessFindsWhatWasNotRemoved) {
     found.emplace(each.window, each.offset);
   }
   EXPECT_EQ(found, kept);
+}
+
+TEST(SegmentListTest, WindowThatIsInTheFileTwiceLeavesTheListUsable) {
+  SegmentList list;
+  list.add({"window", 4096, 100});
+  std::array<char, 128> record{};
+  ASSERT_EQ(::pread(list.descriptor(), record.data(), record.size(), 0), 128);
+  ASSERT_EQ(::pwrite(list.descriptor(), record.data(), record.size(), 128), 128);
+  SegmentList next{engine::FileDescriptor(::fcntl(list.descriptor(), F_DUPFD_CLOEXEC, 0))};
+  next.add({"another", 8192, 100});
+  SegmentList const last{engine::FileDescriptor(::fcntl(list.descriptor(), F_DUPFD_CLOEXEC, 0))};
+  EXPECT_EQ(last.segments().size(), 2u);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ TEST_F(Handover, LackOfDescriptorsDelaysADataProcess) {
   expect_pattern(port, 100, 1);
 }
 
-/// The main process keeps two descriptors of each grant.
+/// The main process keeps three descriptors of each grant.
 TEST_F(Handover, MainProcessRaisesItsLimitOfDescriptors) {
   constexpr rlim_t most = 4096;
   start_with_descriptors(server, TestServer::defaults(), 32, most);
