@@ -46,9 +46,21 @@ def digest(text):
 
 
 def changes():
-    """A digest of what tracked files differ from the commit in; empty if nothing does."""
-    done = subprocess.run(["git", "-C", str(ROOT), "diff", "HEAD", "--binary"], capture_output=True, stdin=subprocess.DEVNULL)
+    """A digest of the differences of tracked files from the commit, without documents; empty if there are none."""
+    command = ["git", "-C", str(ROOT), "diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--", ".", ":!docs", ":!*.md"]
+    try:
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL)
+    except OSError:
+        return ""
     return hashlib.sha256(done.stdout).hexdigest()[:12] if done.stdout else ""
+
+
+def build(build_dir):
+    """A digest of the place of a build, with its compiler and options."""
+    cache = pathlib.Path(build_dir) / "CMakeCache.txt"
+    lines = cache.read_text(errors="replace").splitlines() if cache.exists() else []
+    options = [line for line in lines if re.match(r"(CMAKE_(BUILD_TYPE|CXX_COMPILER|C_COMPILER|C(XX)?_FLAGS\w*)|MPIX_\w+):", line)]
+    return digest("\n".join([os.path.realpath(build_dir), *options]))
 
 
 def packages():
