@@ -215,8 +215,9 @@ int main(int argc, char **argv)
     if (first > steps) {
         if (GA_Nodeid() == 0) {
             fprintf(stderr, "%s: the checkpoint is of step %ld, after the last step %ld\n", name, first, steps);
+            MPI_Abort(MPI_COMM_WORLD, 2);
         }
-        MPI_Abort(MPI_COMM_WORLD, 2);
+        GA_Sync(); /* until the job has ended */
     }
     if (first != 0) {
         restore(&c, arrays[first % 2], first);

@@ -156,8 +156,12 @@ class Peer : public mpix_engine_peer {
   bool is_lost() const noexcept { return guard_.is_at_maximum(); }
   /// Marks the process as out of reach of messages. It may be alive, and shared memory stays accessible, but
   /// no lock may be acquired there: the agent would not be notified of its release.
-  void mark_unreachable_by_messages() noexcept { messages_lost_.store(true, std::memory_order_relaxed); }
-  bool is_unreachable_by_messages() const noexcept { return messages_lost_.load(std::memory_order_relaxed); }
+  void mark_unreachable_by_messages() noexcept {
+    unreachable_by_messages_.store(true, std::memory_order_relaxed);
+  }
+  bool is_unreachable_by_messages() const noexcept {
+    return unreachable_by_messages_.load(std::memory_order_relaxed);
+  }
   /// Marks the process as unable to change memory of this one from here on, although it may be alive: no
   /// signal of the process arrives any more.
   void mark_silent() noexcept { silent_.store(true, std::memory_order_relaxed); }
@@ -190,7 +194,7 @@ class Peer : public mpix_engine_peer {
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
   std::unique_ptr<PeerState> state_;
-  std::atomic<bool> messages_lost_{false};
+  std::atomic<bool> unreachable_by_messages_{false};
   std::atomic<bool> silent_{false};
   std::atomic<bool> messages_required_{false};
 };

@@ -1,8 +1,8 @@
 /// The method by which large requests to a process of this host are staged in shared memory: through the
-/// caches, from which the target's processor fetches the data, or past them through memory. For two
-/// processors with a common cache the former takes less than half of the time; without one, each line must
-/// first be taken from the other processor's cache, which takes up to five times as long. The placement of
-/// the processes may change, so both methods are measured.
+/// caches, from which the target's processor fetches the data, or by non-temporal stores through memory. For
+/// two processors with a common cache the former takes less than half of the time; without one, each line
+/// must first be taken from the other processor's cache, which takes up to five times as long. The placement
+/// of the processes may change, so both methods are measured.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,9 @@ class StagingMethodChooser {
     if (number < 2 * trial) return number < trial ? Staging::cached : Staging::non_temporal;
     bool const non_temporal = kind.cost(Staging::non_temporal) < kind.cost(Staging::cached);
     std::uint32_t const phase = number % trial_period;
-    if (phase == 0) kind.trial_past_caches.store(!non_temporal, std::memory_order_relaxed);
-    bool const chosen = phase < trial ? kind.trial_past_caches.load(std::memory_order_relaxed) : non_temporal;
+    if (phase == 0) kind.trial_non_temporal.store(!non_temporal, std::memory_order_relaxed);
+    bool const chosen =
+        phase < trial ? kind.trial_non_temporal.load(std::memory_order_relaxed) : non_temporal;
     return chosen ? Staging::non_temporal : Staging::cached;
   }
 
@@ -64,7 +65,7 @@ class StagingMethodChooser {
   struct Kind {
     std::atomic<std::uint32_t> requests{0};
     std::array<std::atomic<std::uint32_t>, 2> costs{};  ///< nanoseconds for `cost_unit` bytes
-    std::atomic<bool> trial_past_caches{false};
+    std::atomic<bool> trial_non_temporal{false};
 
     std::uint32_t cost(Staging staging) const noexcept {
       return costs[index_of(staging)].load(std::memory_order_relaxed);

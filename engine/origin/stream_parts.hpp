@@ -83,7 +83,7 @@ class SeriesPrediction {
   std::uint8_t series_ = 0;  ///< number of series in succession
 };
 
-/// Operations without an TrackedOperation object: the newest message of each context.
+/// Operations without a TrackedOperation object: the newest message of each context.
 class UntrackedOperations {
  public:
   /// Lets a later failure find the context that must report it.

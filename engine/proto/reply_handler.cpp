@@ -80,7 +80,7 @@ char const* ReplyHandler::handle_reply(Peer& peer, wire::ReplyHeader const& head
     case wire::ReplyKind::failed: handle_failure(peer, header, payload); break;
     case wire::ReplyKind::revoke: parts_.revocations.note(peer, header.operation_id, header.offset); break;
     case wire::ReplyKind::stripes_granted:
-    case wire::ReplyKind::busy: take_grant(peer, header); break;
+    case wire::ReplyKind::busy: handle_grant(peer, header); break;
     case wire::ReplyKind::executed:
       if (TrackedOperation* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr)
         entry->executed = entry->sent_completely();
@@ -91,7 +91,7 @@ char const* ReplyHandler::handle_reply(Peer& peer, wire::ReplyHeader const& head
 
 void ReplyHandler::handle_data(TrackedOperation& entry, wire::ReplyHeader const& header,
                                std::span<std::byte const> payload) {
-  if (entry.is_a(wire::RequestKind::find_segment)) return take_segment_reply(entry, payload);
+  if (entry.is_a(wire::RequestKind::find_segment)) return handle_segment_reply(entry, payload);
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
       header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered)
@@ -100,7 +100,7 @@ void ReplyHandler::handle_data(TrackedOperation& entry, wire::ReplyHeader const&
   entry.answered += payload.size();
 }
 
-void ReplyHandler::take_segment_reply(TrackedOperation& entry, std::span<std::byte const> payload) {
+void ReplyHandler::handle_segment_reply(TrackedOperation& entry, std::span<std::byte const> payload) {
   entry.executed = true;
   wire::SegmentReply answer{};
   if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
@@ -113,7 +113,7 @@ void ReplyHandler::take_segment_reply(TrackedOperation& entry, std::span<std::by
 
 /// Handles `stripes_granted`: the target holds the stripes of an atomic operation; and `busy`: the target
 /// could not acquire them at once, so that this process releases its own stripes until the next attempt.
-void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
+void ReplyHandler::handle_grant(Peer& peer, wire::ReplyHeader const& header) {
   TrackedOperation* const entry = parts_.tracked.find(peer, header.operation_id);
   bool const awaited = entry != nullptr && entry->operation.completes_when_executed;
   bool const granted = header.kind == wire::ReplyKind::stripes_granted;

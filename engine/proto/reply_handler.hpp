@@ -54,11 +54,11 @@ class ReplyHandler {
   void handle(std::span<std::byte const> header, std::span<std::byte const> payload);
   void handle_batch(std::span<std::byte const> header, std::span<std::byte const> payload);
   char const* handle_reply(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
-  void take_segment_reply(TrackedOperation& entry, std::span<std::byte const> payload);
+  void handle_segment_reply(TrackedOperation& entry, std::span<std::byte const> payload);
   void handle_data(TrackedOperation& entry, wire::ReplyHeader const& header,
                    std::span<std::byte const> payload);
   void handle_failure(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
-  void take_grant(Peer& peer, wire::ReplyHeader const& header);
+  void handle_grant(Peer& peer, wire::ReplyHeader const& header);
 
   Parts parts_;
   std::size_t credit_bytes_;

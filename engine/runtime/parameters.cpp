@@ -112,8 +112,7 @@ constexpr mpix_engine_parameter table[] = {
      "measurement `library`."},
     {"prefault", switch_kind, FIELD(prefault), 0, 1, 1, 0, nullptr, "", 6,
      "1: a thread prefaults large mappings of other processes' memory (MADV_POPULATE_READ, since Linux 5.14) "
-     "where accesses cause many page faults. 0: each first access to a page "
-     "is a page fault."},
+     "where accesses cause many page faults. 0: each first access to a page is a page fault."},
     {"numa_memory", switch_kind, FIELD(numa_memory), 0, 1, 1, 0, nullptr, "", 6,
      "1: communicatable memory of a process that is bound to cores of one NUMA node is allocated on that "
      "node, "

@@ -13,7 +13,7 @@
 
 namespace mpixrma::host {
 
-/// Returns whether this MPI host serves the process, rather than an MPI host inside of the MPI library.
+/// Returns whether this MPI host serves the process, rather than an MPI host inside the MPI library.
 MPIX_HOST_API bool is_chosen() noexcept;
 
 /// Call after MPI_Init; collective over MPI_COMM_WORLD. If the engine cannot start, records the reason for

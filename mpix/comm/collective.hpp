@@ -48,7 +48,7 @@ std::vector<T> exchange(MPI_Comm comm, T const& mine, int ranks) {
 struct Verdict {
   int error_class = MPI_SUCCESS;
   int rank = MPI_PROC_NULL;  ///< rank that failed; MPI_PROC_NULL on an intercommunicator
-  bool no_engine = false;    ///< the rank failed because it has no MPI host
+  bool no_engine = false;    ///< the rank failed because its engine has not started
 };
 
 /// The error class that a process without an engine contributes to exchanges.

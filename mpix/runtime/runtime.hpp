@@ -21,7 +21,7 @@ void make_component_known();
 std::string why_no_component();
 #endif
 
-/// Returns a sentence, without a period, that says that no MPI host serves this process, and why.
+/// Returns a sentence, without a period, that says that the library did not start in this process, and why.
 MPIX_INTERNAL_API std::string why_no_engine();
 
 /// Whether this process was made by fork() from one in which the library was loaded. MPI belongs to the

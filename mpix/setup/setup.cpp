@@ -72,7 +72,7 @@ int add_class(char const* text) {
   return code;
 }
 
-/// Called even if no MPI host serves the process, whose calls fail with one of these classes.
+/// Called even if the library did not start in the process, whose calls fail with one of these classes.
 void add_classes() {
   if (runtime_keys.transport_class != MPI_ERR_OTHER) return;
   runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory at the target address");

@@ -20,7 +20,7 @@ using namespace mpixrma::engine;
 constexpr unsigned staged_bit = 1;
 constexpr unsigned foreign_ring_bit = 2;
 constexpr unsigned read_only_bit = 4;
-constexpr unsigned past_caches_bit = 8;
+constexpr unsigned non_temporal_bit = 8;
 
 constexpr std::size_t memory_bytes = 4096;
 constexpr std::size_t exposed_begin = 1024;
@@ -115,7 +115,7 @@ bool ring(Input input) {
   Status const status = victim.send([&](RingEntry& entry, StagedRequest& staged) {
     entry = RingEntry{};
     if ((mode & staged_bit) != 0) {
-      entry.staging = (mode & past_caches_bit) != 0 ? Staging::non_temporal : Staging::cached;
+      entry.staging = (mode & non_temporal_bit) != 0 ? Staging::non_temporal : Staging::cached;
       return fill_staged(staged, reader, mode, exposure);
     }
     fill_front(entry, reader);

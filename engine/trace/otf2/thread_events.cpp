@@ -125,7 +125,7 @@ void ThreadEvents::write_completion(Call const& call) {
 /// Also completes the thread's operations up to the position in the message stream that was waited for.
 void ThreadEvents::write_wait_end(Call const& call) {
   TraceRecord const& wait = *call.record;
-  std::deque<TrackedOperation>& operations = outstanding_[wait.peer];
+  std::deque<AwaitedOperation>& operations = outstanding_[wait.peer];
   while (!operations.empty() && operations.front().sequence <= wait.sequence) {
     check_otf2(OTF2_EvtWriter_RmaOpCompleteRemote(writer_, nullptr, time_(call.end), trace_window,
                                                   operations.front().operation));

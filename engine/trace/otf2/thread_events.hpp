@@ -35,7 +35,7 @@ class ThreadEvents {
     std::uint64_t operation;  ///< number by which OTF2 matches the completion of an operation
   };
   /// An operation that a later wait completes at the target.
-  struct TrackedOperation {
+  struct AwaitedOperation {
     std::uint64_t sequence;
     std::uint64_t operation;
   };
@@ -55,7 +55,7 @@ class ThreadEvents {
   OTF2_AttributeList* attributes_;
   std::vector<Call> calls_;
   std::uint64_t operations_ = 0;
-  std::unordered_map<std::uint64_t, std::deque<TrackedOperation>> outstanding_;  ///< by target
+  std::unordered_map<std::uint64_t, std::deque<AwaitedOperation>> outstanding_;  ///< by target
 };
 
 }  // namespace mpixrma::engine

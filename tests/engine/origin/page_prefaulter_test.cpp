@@ -1,4 +1,5 @@
-/// Page tables of mapped regions are filled where accesses cause page faults and ahead of them, nowhere else.
+/// Page tables of mapped regions are prefaulted where accesses cause page faults and ahead of them, nowhere
+/// else.
 #include "engine/origin/page_prefaulter.hpp"
 
 #include <fcntl.h>
@@ -48,13 +49,13 @@ bool system_can_fill() {
 }
 
 /// A file of several chunks, mapped twice: by its owner, and as by another process.
-class FilledRegionTest : public ::testing::Test {
+class PrefaultedRegionTest : public ::testing::Test {
  protected:
   static constexpr std::size_t chunks = 8;
 
   void SetUp() override {
     if (!system_can_fill()) GTEST_SKIP() << "no MADV_POPULATE_READ, or no /proc/self/pagemap";
-    ASSERT_EQ(create_shared("page-filler-test", chunks * chunk, &file), Status::ok);
+    ASSERT_EQ(create_shared("page-prefaulter-test", chunks * chunk, &file), Status::ok);
     owner = Mapping::of(file, chunks * chunk, chunk);
     mapping = Mapping::of(file, chunks * chunk, chunk);
     ASSERT_TRUE(owner && mapping);
@@ -82,7 +83,7 @@ class FilledRegionTest : public ::testing::Test {
   FileDescriptor map = pagemap();
 };
 
-TEST_F(FilledRegionTest, FillsAccessedChunksAndNextOne) {
+TEST_F(PrefaultedRegionTest, PrefaultsAccessedChunksAndNextOne) {
   allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
   PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   look_at_all(region);
@@ -96,7 +97,7 @@ TEST_F(FilledRegionTest, FillsAccessedChunksAndNextOne) {
   EXPECT_FALSE(region.is_full());
 }
 
-TEST_F(FilledRegionTest, FillsFurtherAheadOfContinuedAccesses) {
+TEST_F(PrefaultedRegionTest, PrefaultsFurtherAheadOfContinuedAccesses) {
   allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
   PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   at(0) = std::byte{2};
@@ -105,11 +106,11 @@ TEST_F(FilledRegionTest, FillsFurtherAheadOfContinuedAccesses) {
   at(2 * PrefaultedRegion::pages_of_chunk) = std::byte{2};
   look_at_all(region);
   EXPECT_EQ(entered_in(4), PrefaultedRegion::pages_of_chunk)
-      << "two chunks were filled in front of the third";
+      << "two chunks were prefaulted in front of the third";
   EXPECT_EQ(entered_in(5), 0u);
 }
 
-TEST_F(FilledRegionTest, DoesNotFillHoles) {
+TEST_F(PrefaultedRegionTest, DoesNotPrefaultHoles) {
   allocate(10, 20);
   allocate(100, 1);
   std::size_t const before = allocated();
@@ -123,7 +124,7 @@ TEST_F(FilledRegionTest, DoesNotFillHoles) {
   EXPECT_EQ(allocated(), before);
 }
 
-TEST_F(FilledRegionTest, FillsAgainWhenMoreIsAllocatedAndAccessed) {
+TEST_F(PrefaultedRegionTest, PrefaultsAgainWhenMoreIsAllocatedAndAccessed) {
   allocate(0, 10);
   PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   at(3) = std::byte{2};
@@ -131,13 +132,13 @@ TEST_F(FilledRegionTest, FillsAgainWhenMoreIsAllocatedAndAccessed) {
   EXPECT_EQ(entered_in(0), 10u);
   allocate(200, 50);
   look_at_all(region);
-  EXPECT_EQ(entered_in(0), 10u) << "without an access nothing is filled";
+  EXPECT_EQ(entered_in(0), 10u) << "without an access nothing is prefaulted";
   at(220) = std::byte{2};
   look_at_all(region);
   EXPECT_EQ(entered_in(0), 60u);
 }
 
-TEST_F(FilledRegionTest, RestartsAfterRemovalOfPages) {
+TEST_F(PrefaultedRegionTest, RestartsAfterRemovalOfPages) {
   allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
   PrefaultedRegion region(mapping.base(), mapping.length(), map.get());
   for (std::size_t i = 0; i < chunks; ++i) at(i * PrefaultedRegion::pages_of_chunk) = std::byte{2};
@@ -152,7 +153,7 @@ TEST_F(FilledRegionTest, RestartsAfterRemovalOfPages) {
   EXPECT_EQ(entered_in(0), PrefaultedRegion::pages_of_chunk);
 }
 
-TEST_F(FilledRegionTest, CoversRegionsThatBeginAndEndWithinAChunk) {
+TEST_F(PrefaultedRegionTest, CoversRegionsThatBeginAndEndWithinAChunk) {
   allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
   std::size_t const first = 496;  // the kernel maps 16 pages at an access
   std::size_t const pages = 2 * PrefaultedRegion::pages_of_chunk;
@@ -166,13 +167,13 @@ TEST_F(FilledRegionTest, CoversRegionsThatBeginAndEndWithinAChunk) {
   EXPECT_EQ(entered(&at(first + pages), mapping.length() - (first + pages) * page), 0u);
 }
 
-TEST_F(FilledRegionTest, WatchesEndWhileTheThreadFills) {
+TEST_F(PrefaultedRegionTest, WatchesEndWhileTheThreadPrefaults) {
   allocate(0, chunks * PrefaultedRegion::pages_of_chunk);
-  PagePrefaulter filler;
+  PagePrefaulter prefaulter;
   for (int round = 0; round < 50; ++round) {
     Mapping other = Mapping::of(file, chunks * chunk, chunk);
     ASSERT_TRUE(other);
-    PagePrefaulter::Watch watch = filler.watch(other);
+    PagePrefaulter::Watch watch = prefaulter.watch(other);
     ASSERT_TRUE(watch);
     for (std::size_t i = 0; i < other.length() / page; i += 3) other.base()[i * page] = std::byte{2};
     watch.renew();
@@ -181,7 +182,7 @@ TEST_F(FilledRegionTest, WatchesEndWhileTheThreadFills) {
     EXPECT_FALSE(moved);
     std::byte* const gone = other.base();
     other = Mapping();
-    EXPECT_EQ(::msync(gone, page, MS_ASYNC), -1) << "the filler must not need the mapping any more";
+    EXPECT_EQ(::msync(gone, page, MS_ASYNC), -1) << "the prefaulter must not need the mapping any more";
   }
 }
 
@@ -201,23 +202,23 @@ TEST(PagePrefaulter, FillsWindowsOfNeighbours) {
         if (rank.rank() == 0) {
           std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.published(1, 0), bytes);
           ASSERT_NE(mapped, nullptr);
-          bool filled = false;
-          // On a busy machine the filler may be late, or the faults too few.
-          for (int attempts = 0; attempts < 50 && !filled; ++attempts) {
+          bool prefaulted = false;
+          // On a busy machine the prefaulter may be late, or the faults too few.
+          for (int attempts = 0; attempts < 50 && !prefaulted; ++attempts) {
             ASSERT_EQ(::madvise(mapped, bytes, MADV_DONTNEED), 0);
             std::size_t accessed = 0;
-            auto const has_filled = [&] { return entered(mapped, bytes) > accessed + 256; };
-            while (accessed < bytes / page / 2 && !has_filled()) {
+            auto const has_prefaulted = [&] { return entered(mapped, bytes) > accessed + 256; };
+            while (accessed < bytes / page / 2 && !has_prefaulted()) {
               for (int i = 0; i < 64; ++i, ++accessed)
                 mapped[accessed * 5 % (bytes / page) * page] = std::byte{1};
               std::this_thread::sleep_for(std::chrono::microseconds(200));
             }
-            for (int looks = 0; looks < 100 && !filled; ++looks) {
+            for (int looks = 0; looks < 100 && !prefaulted; ++looks) {
               std::this_thread::sleep_for(std::chrono::microseconds(200));
-              filled = has_filled();
+              prefaulted = has_prefaulted();
             }
           }
-          EXPECT_TRUE(filled) << "no pages but the accessed ones were entered";
+          EXPECT_TRUE(prefaulted) << "no pages but the accessed ones were entered";
         }
         rank.barrier();
         if (rank.rank() == 1) {
