@@ -275,9 +275,9 @@ bool demands_encryption() noexcept {
 }
 
 bool is_encrypted(std::span<std::byte const> address) {
-  engine::ProcessAddress its;
+  engine::ProcessAddress published;
   engine::Secret ignored;
-  return engine::read_published(address, &its, &ignored) && its.encrypt;
+  return engine::read_published(address, &published, &ignored) && published.encrypt;
 }
 
 /// An older server ignores the request for encryption, so the client checks the result.

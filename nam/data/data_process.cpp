@@ -41,7 +41,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     if (remote_.engine) remote_.engine->renew_keys();
     trim_memory();
     check_accepted();
-    reclaim_revoked();
+    reclaim_retired();
     store_some();
     wait_for_control();
     report_omitted_denials();
@@ -155,7 +155,7 @@ void DataProcess::handle_control_message(Message& message) {
   } else if (op == "remove") {
     remove_window(field<std::string>(message.head, "window"));
   } else if (op == "unmapped") {
-    release_left();
+    release_inherited();
   } else if (op == "chmod") {
     change_mode(field<std::string>(message.head, "window"), field<unsigned>(message.head, "mode"));
     // A control process of an earlier server expects no answer.

@@ -90,7 +90,7 @@ class DataProcess {
     std::string window{};  ///< the persistent window, which the list of segments has; otherwise empty
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
     bool is_stuck = false;          ///< it could not be cleared, and is in the log
-    bool is_left = false;           ///< evicted in an earlier data process, and any process may still map it
+    bool is_inherited = false;      ///< evicted in an earlier data process, and any process may still map it
   };
   /// The spare memory of sessions that take_back_spares() takes back.
   enum class Spares { all, idle_for_a_second };
@@ -186,9 +186,9 @@ class DataProcess {
   void map(SessionId id);
 
   // locks.cpp: the account of locks of clients that do not map the memory.
-  void request_lock(SessionId id, Json const& request);
-  void end_lock(SessionId id, Json const& request);
-  void end_holder(SessionId id, Json const& request);
+  void on_try_lock(SessionId id, Json const& request);
+  void on_unlock(SessionId id, Json const& request);
+  void on_end_locks(SessionId id, Json const& request);
   enum class Revoked { all, exclusive };
   void revoke_locks(SessionId id, ServedWindow const& served, Revoked which) noexcept;
   void revoke_locks_without_right(ServedWindow const& served) noexcept;
@@ -202,8 +202,8 @@ class DataProcess {
   // evicted.cpp: memory of evicted windows that outlives this process.
   void remove_window(std::string const& window);
   std::uint64_t evicted_windows() const;
-  void take_left();
-  void release_left();
+  void take_inherited();
+  void release_inherited();
 
   // durability.cpp: the storage file.
   void load_windows();
@@ -229,9 +229,9 @@ class DataProcess {
   void unlock(SessionId id, Json const& request);
   void end_locks(SessionId id, Json const& request);
   bool give_back(RetiredSegment& piece) noexcept;
-  void reclaim_revoked();
+  void reclaim_retired();
   bool may_be_accessed(RetiredSegment const& piece) const noexcept;
-  void wait_for_withdrawn(Window const& window);
+  void wait_for_retired(Window const& window);
 
   static bool permits(Session const& session, Window const& window, WindowRights wanted) noexcept;
   ServedWindow& window_for(SessionId id, Json const& request, WindowRights wanted);

@@ -18,24 +18,24 @@ std::uint64_t DataProcess::evicted_windows() const {
 }
 
 /// Called when the windows of the catalog have their memory, and before there are sessions.
-void DataProcess::take_left() {
+void DataProcess::take_inherited() {
   for (auto const& [id, served] : windows_)
     memory_.segments->add({id, served.window.offset, served.window.bytes});
   for (SegmentList::Segment const& each : memory_.segments->segments()) {
     if (windows_.contains(each.window)) continue;
     if (memory_.free->take_at(each.offset, each.bytes))
       retired_.push_back(
-          {.offset = each.offset, .bytes = each.bytes, .window = each.window, .is_left = true});
+          {.offset = each.offset, .bytes = each.bytes, .window = each.window, .is_inherited = true});
     else
       memory_.segments->remove(each.window);
   }
 }
 
 /// No process of an earlier session maps the grant any more.
-void DataProcess::release_left() {
+void DataProcess::release_inherited() {
   memory_.may_be_left = false;
-  for (RetiredSegment& piece : retired_) piece.is_left = false;
-  reclaim_revoked();
+  for (RetiredSegment& piece : retired_) piece.is_inherited = false;
+  reclaim_retired();
 }
 
 }  // namespace mpixrma::nam

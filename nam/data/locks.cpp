@@ -4,7 +4,7 @@
 
 namespace mpixrma::nam {
 
-void DataProcess::request_lock(SessionId id, Json const& request) {
+void DataProcess::on_try_lock(SessionId id, Json const& request) {
   ServedWindow& served = window_for(id, request, WindowRights::none);
   LockKey const key{served.slot, field<std::uint64_t>(request, "holder"),
                     field<std::uint32_t>(request, "rank")};
@@ -23,7 +23,7 @@ void DataProcess::request_lock(SessionId id, Json const& request) {
   if (field<bool>(request, "exclusive")) mode = engine::LockMode::exclusive;
 }
 
-void DataProcess::end_lock(SessionId id, Json const& request) {
+void DataProcess::on_unlock(SessionId id, Json const& request) {
   unlock(id, request);
   Session& session = sessions_.at(id);
   std::size_t const ended = session.requested_locks.erase({field<SharedControl::Slot>(request, "slot"),
@@ -32,7 +32,7 @@ void DataProcess::end_lock(SessionId id, Json const& request) {
   shares_.locks.give_back(session.holder(), ended);
 }
 
-void DataProcess::end_holder(SessionId id, Json const& request) {
+void DataProcess::on_end_locks(SessionId id, Json const& request) {
   end_locks(id, request);
   auto const holder = field<std::uint64_t>(request, "holder");
   Session& session = sessions_.at(id);

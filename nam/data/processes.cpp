@@ -31,8 +31,8 @@ std::set<DataProcess::SessionId> DataProcess::users_of(ServedWindow const& serve
 }
 
 bool DataProcess::is_mapped(RetiredSegment const& piece) const {
-  return piece.is_left || std::any_of(piece.used_by.begin(), piece.used_by.end(),
-                                      [this](SessionId id) { return sessions_.at(id).has_mapped; });
+  return piece.is_inherited || std::any_of(piece.used_by.begin(), piece.used_by.end(),
+                                           [this](SessionId id) { return sessions_.at(id).has_mapped; });
 }
 
 /// Descriptors that were sent but not received count against a limit of this process's user, as whom
@@ -50,7 +50,7 @@ void DataProcess::processes(SessionId id, Json const& request) {
   if (!session.is_owner)
     throw Error(ErrorCode::denied, "only the owner of a grant may list the processes that map its windows");
   check_takes_descriptors(session);
-  reclaim_revoked();
+  reclaim_retired();
   auto const window = field<std::string>(request, "window");
   bool is_reserved = false;
   std::set<SessionId> users;

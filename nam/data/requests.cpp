@@ -83,9 +83,9 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "map") return map(id);
   if (op == "processes") return processes(id, request);
   if (op == "engine_address") return send_engine_address(id, request);
-  if (op == "try_lock") return request_lock(id, request);
-  if (op == "unlock") return end_lock(id, request);
-  if (op == "end_locks") return end_holder(id, request);
+  if (op == "try_lock") return on_try_lock(id, request);
+  if (op == "unlock") return on_unlock(id, request);
+  if (op == "end_locks") return on_end_locks(id, request);
   if (op != "allocate" && op != "keep")
     throw Error(ErrorCode::malformed, "unknown request '" + op + "' in a session");
   Json const answer = op == "allocate" ? allocate(id, request) : make_persistent(id, request);
@@ -178,9 +178,9 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   if (window.durability != Durability::clients && memory_.kind != StorageKind::file)
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(memory_.kind) +
                                             "' do not outlive the server: start it with --storage file");
-  reclaim_revoked();
+  reclaim_retired();
   if (!has_room_for(window)) take_back_spares(Spares::all);
-  wait_for_withdrawn(window);
+  wait_for_retired(window);
   check_quotas(window);
   window.id = random_identifier();
   auto const offset = memory_.free->take(window.bytes);
@@ -348,7 +348,7 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   if (served.exposure != 0) piece.withdrawn = remote_.engine->withdraw(served.exposure);
   if (ending == Ending::evicted) {
     piece.used_by = users_of(served);
-    piece.is_left = memory_.may_be_left;
+    piece.is_inherited = memory_.may_be_left;
   }
   auto const ended = windows_.extract(found);  // before its memory is given back, which must happen once
   if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));

@@ -130,7 +130,7 @@ void DataProcess::load(Json const& page) {
   Loading const loaded = std::move(*std::exchange(catalog_.loading, std::nullopt));
   reconcile(loaded);
   try {
-    if (!loaded.adopted) take_left();
+    if (!loaded.adopted) take_inherited();
     if (memory_.file && !loaded.adopted) memory_.storage->is_fresh() ? load_windows() : store_all();
   } catch (Error const& error) {
     return refuse_grant(error);

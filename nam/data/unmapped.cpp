@@ -106,10 +106,11 @@ void DataProcess::trim_memory() {
 }
 
 /// All regions of a window are one exposure: they have one owner.
-std::uint64_t DataProcess::expose(ServedWindow& held) {
-  if (held.exposure == 0 && held.window.bytes != 0)
-    held.exposure = remote_.engine->expose(memory_.storage->base() + held.window.offset, held.window.bytes);
-  return held.exposure;
+std::uint64_t DataProcess::expose(ServedWindow& served) {
+  if (served.exposure == 0 && served.window.bytes != 0)
+    served.exposure =
+        remote_.engine->expose(memory_.storage->base() + served.window.offset, served.window.bytes);
+  return served.exposure;
 }
 
 /// Returns false if the memory, or its place in the storage file, cannot be cleared: nobody else gets it
@@ -129,7 +130,7 @@ bool DataProcess::give_back(RetiredSegment& piece) noexcept {
   }
 }
 
-void DataProcess::reclaim_revoked() {
+void DataProcess::reclaim_retired() {
   auto const given_back = std::erase_if(
       retired_, [this](RetiredSegment& piece) { return !may_be_accessed(piece) && give_back(piece); });
   if (given_back != 0) report_usage_soon();
@@ -141,7 +142,7 @@ bool DataProcess::may_be_accessed(RetiredSegment const& piece) const noexcept {
 
 /// Waits briefly for clients to return the keys of ended windows: a running client does so at once. Memory
 /// that a stopped client can reach is not given to others until it continues or ends.
-void DataProcess::wait_for_withdrawn(Window const& window) {
+void DataProcess::wait_for_retired(Window const& window) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   auto const may_soon_end = [this](RetiredSegment const& piece) {
     return !is_mapped(piece) && !piece.is_stuck;
@@ -149,7 +150,7 @@ void DataProcess::wait_for_withdrawn(Window const& window) {
   while (std::any_of(retired_.begin(), retired_.end(), may_soon_end) && !has_room_for(window) &&
          std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();
-    reclaim_revoked();
+    reclaim_retired();
   }
 }
 
@@ -174,14 +175,15 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
 /// Attempts once: a client that waits asks again. A lock that excludes others needs the right to write.
 void DataProcess::try_lock(SessionId id, Json const& request) {
   bool const exclusive = field<bool>(request, "exclusive");
-  ServedWindow const& held = window_for(id, request, exclusive ? WindowRights::write : WindowRights::none);
+  ServedWindow const& served = window_for(id, request, exclusive ? WindowRights::write : WindowRights::none);
   auto const rank = field<std::uint32_t>(request, "rank");
-  if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
+  if (rank >= served.window.regions.size())
+    throw Error(ErrorCode::bad_request, "the window has no such rank");
   auto const mode = exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
   // For an exclusive lock the client's "has_turn" is ignored: a client that lies would overtake others. A
   // repeated attempt finds the turn of its own session.
   bool has_turn = !exclusive && field<bool>(request, "has_turn");
-  bool const taken = locks_of(id, request).try_lock(held.slot, rank, mode, &has_turn);
+  bool const taken = locks_of(id, request).try_lock(served.slot, rank, mode, &has_turn);
   sessions_.at(id).connection->post({{"taken", taken}, {"has_turn", has_turn}});
 }
 

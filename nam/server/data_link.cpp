@@ -157,9 +157,9 @@ void DataLink::take_report(Message& message, std::string const& op) {
 
 /// A report is charged to its user only if the process was handed a session of that user; otherwise to the
 /// grant's owner.
-void DataLink::on_denied(Json const& act) {
-  auto const user = field<uid_t>(act, "uid");
-  events_.on_denied(act, served_.contains(user) ? user : owner());
+void DataLink::on_denied(Json const& report) {
+  auto const user = field<uid_t>(report, "uid");
+  events_.on_denied(report, served_.contains(user) ? user : owner());
 }
 
 void DataLink::take(Message& message) {

@@ -115,7 +115,7 @@ class DataLink {
   void send_windows(std::uint64_t after);
   void on_ready(Message& message);
   void take_report(Message& message, std::string const& op);
-  void on_denied(Json const& act);
+  void on_denied(Json const& report);
   void on_create(Json const& request);
   void on_changed(std::uint64_t change);
   void end_changes();
