@@ -41,6 +41,7 @@ void measure_windows(int count, bool are_alike) {
   mpix_host_ops ops{};
   ops.size = sizeof ops;
   ops.process_of_rank = &process_of_rank;
+  ops.is_thread_multiple = [] { return 0; };
   mpix_host_offer(bench::running, &ops);
   for (int rank = 1; rank < used; ++rank)
     (void)bench::engine_under_test().peers.find(bench::own_process + static_cast<std::uint64_t>(rank));
