@@ -23,10 +23,11 @@ using mpixrma::engine::LayoutRun;
 void list_segments(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,
                    std::vector<LayoutRun>& segments) {
   auto const* const base = static_cast<char const*>(pointers[first]);
-  segments.clear();
+  segments.resize(static_cast<std::size_t>(set.ptr_array_len - first));
   for (int i = first; i < set.ptr_array_len; ++i) {
     if (pointers[i] == nullptr) fail_at(call, process, nullptr, "the address of segment %d is null", i);
-    segments.push_back({static_cast<char const*>(pointers[i]) - base, static_cast<std::size_t>(set.bytes)});
+    segments[static_cast<std::size_t>(i - first)] = {static_cast<char const*>(pointers[i]) - base,
+                                                     static_cast<std::size_t>(set.bytes)};
   }
 }
 

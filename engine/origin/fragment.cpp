@@ -43,12 +43,13 @@ void truncate(std::vector<LayoutRun>& runs, std::size_t bytes) {
 
 }  // namespace
 
-bool sends_full_layout(Layout const& layout, FragmentLimits const& limits) noexcept {
-  return layout.runs.size() <= std::min(limits.runs, wire::max_repeated_runs);
+bool sends_full_layout(Layout const& layout, std::size_t total, FragmentLimits const& limits) noexcept {
+  bool const one_message = layout.dims.empty() && total <= whole(limits, limits.bytes);
+  return layout.runs.size() <= (one_message ? limits.runs : std::min(limits.runs, wire::max_repeated_runs));
 }
 
 std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentLimits const& limits) {
-  if (sends_full_layout(layout, limits)) {
+  if (sends_full_layout(layout, total, limits)) {
     std::size_t const most = whole(limits, limits.bytes);
     return (total + most - 1) / most;
   }
@@ -66,7 +67,7 @@ Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset
                      FragmentLimits const& limits) {
   Fragment fragment;
   fragment.offset = offset;
-  if (sends_full_layout(layout, limits)) {
+  if (sends_full_layout(layout, total, limits)) {
     fragment.bytes = std::min(whole(limits, limits.bytes), total - offset);
     fragment.layout_offset = offset;
     return fragment;

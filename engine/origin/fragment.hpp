@@ -1,7 +1,7 @@
 /// Splits an operation into fragments that fit one message each.
 ///
 /// A short description of the target's layout is sent whole with every fragment, together with the start
-/// position of the fragment. For a long run list, each fragment carries only its own part.
+/// position of the fragment. For a long run list, each of several fragments carries only its own part.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct FragmentLimits {
   std::size_t element = 1;  ///< unit that is not split; 1 if it divides 64
 };
 
-/// Whether each fragment carries the whole description.
-bool sends_full_layout(Layout const& layout, FragmentLimits const& limits) noexcept;
+/// Whether each fragment carries the whole description. `total` is layout.size().
+bool sends_full_layout(Layout const& layout, std::size_t total, FragmentLimits const& limits) noexcept;
 
 /// Returns the number of messages for all `total` = layout.size() bytes.
 std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentLimits const& limits);

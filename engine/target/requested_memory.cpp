@@ -21,6 +21,7 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
     auto const begin = static_cast<std::ptrdiff_t>(position);
     return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
   }
+  if (position == 0 && bytes == layout.size()) return layout.extent();
   Extent extent{PTRDIFF_MAX, PTRDIFF_MIN};
   for_boxes(layout, position, bytes, [&](Layout const& box, std::ptrdiff_t offset, std::size_t) {
     Extent const part = box.extent();
@@ -56,12 +57,10 @@ OpFlags op_flags_of(wire::RequestHeader const& header) noexcept {
   return whole ? OpFlags::atomic : OpFlags::none;
 }
 
-/// Returns the elements of an update; arbitrary ones if touched_range() fails: find() then rejects the
-/// request.
-ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
+/// Returns the elements of an update that accesses this range.
+ElementUpdate elements_of(wire::CheckedRequest const& request, FaultRange accessed) noexcept {
   wire::RequestHeader const& header = request.header;
-  ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
-  (void)touched_range(request, &update.begin, &update.end);
+  ElementUpdate update{static_cast<ElementType>(header.element_type), accessed.begin, accessed.end};
   update.single =
       is_single(op_flags_of(header), static_cast<ReduceOp>(header.operation), update.type, header.total);
   return update;
@@ -104,7 +103,12 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
     stripes = header.stripes;
     shared = (header.flags & wire::flag_shared) != 0;
   } else {
-    auto const elements = [&] { return elements_of(request); };
+    // If touched_range() fails, the elements are arbitrary: find() then rejects the request.
+    auto const elements = [&] {
+      FaultRange accessed;
+      (void)touched_range(request, &accessed.begin, &accessed.end);
+      return elements_of(request, accessed);
+    };
     bool const wanted = kind == wire::RequestKind::update
                             ? locks_target(op_flags_of(header), request.layout, elements, modes)
                             : (header.flags & wire::flag_atomic) != 0;
@@ -233,7 +237,7 @@ Status RequestedMemory::execute_part(wire::CheckedRequest const& request, FaultR
       case wire::RequestKind::put:
         return unpack(base, request.layout, position, request.data.data() + part.offset, part.bytes);
       case wire::RequestKind::get: return pack(fetched, base, request.layout, position, part.bytes);
-      default: return update(request, part, fetched);
+      default: return update(request, accessed, part, fetched);
     }
   });
 }
@@ -277,7 +281,7 @@ void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) con
     bool const without_atomics = op_flags_of(header) == OpFlags::none || !has_cpu_atomics(type);
     bool const is_sum = static_cast<ReduceOp>(header.operation) == ReduceOp::sum;
     if (!without_atomics || !is_sum || (header.flags & wire::flag_scale) != 0)
-      return update(request, {0, header.bytes}, nullptr);
+      return update(request, {header.address, header.address + header.bytes}, {0, header.bytes}, nullptr);
     Reduction const sum{.type = type, .operation = ReduceOp::sum};
     return accumulate_contiguous(sum, base, request.data.data(), header.bytes);
   }
@@ -288,13 +292,13 @@ void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) con
   }
 }
 
-void RequestedMemory::update(wire::CheckedRequest const& request, DataRange part,
+void RequestedMemory::update(wire::CheckedRequest const& request, FaultRange accessed, DataRange part,
                              std::byte* fetched) const noexcept {
   wire::RequestHeader const& header = request.header;
   alignas(32) std::byte scale[sizeof header.scale];
   std::memcpy(scale, header.scale, sizeof scale);
   UpdateModes& modes = segments_.stripes().modes;
-  ElementUpdate const elements = elements_of(request);
+  ElementUpdate const elements = elements_of(request, accessed);
   bool const atomic = op_flags_of(header) != OpFlags::none && uses_cpu_atomics(modes, elements);
   Reduction const reduction{static_cast<ElementType>(header.element_type),
                             static_cast<ReduceOp>(header.operation), atomic,

@@ -54,7 +54,8 @@ class RequestedMemory {
 
  private:
   Status check_first_run(wire::CheckedRequest const& request) const noexcept;
-  void update(wire::CheckedRequest const& request, DataRange part, std::byte* fetched) const noexcept;
+  void update(wire::CheckedRequest const& request, FaultRange accessed, DataRange part,
+              std::byte* fetched) const noexcept;
 
   SegmentTable const& segments_;
   bool exposed_only_;

@@ -74,7 +74,7 @@ void LayoutCursor::seek(std::size_t position) noexcept {
   within_ = rest;
 }
 
-LayoutRun LayoutCursor::next(std::size_t limit) noexcept {
+LayoutRun LayoutCursor::next_part(std::size_t limit) noexcept {
   if (remaining_ == 0 || limit == 0) return {0, 0};
   LayoutRun const whole{0, layout_.block};
   std::span<LayoutRun const> const runs =

@@ -85,9 +85,22 @@ class LayoutCursor {
   std::size_t within() const noexcept { return within_; }
 
   /// The next run of at most `limit` bytes; advances past it. {0, 0} at the end.
-  LayoutRun next(std::size_t limit = SIZE_MAX) noexcept;
+  LayoutRun next(std::size_t limit = SIZE_MAX) noexcept {
+    // Long lists of runs consist of whole runs almost only.
+    if (within_ == 0 && run_ + 1 < layout_.runs.size()) {
+      LayoutRun const& run = layout_.runs[run_];
+      if (run.length != 0 && run.length <= limit && remaining_ != 0) {
+        ++run_;
+        remaining_ -= run.length;
+        return {origin_ + run.offset, run.length};
+      }
+    }
+    return next_part(limit);
+  }
 
  private:
+  LayoutRun next_part(std::size_t limit) noexcept;
+
   Layout layout_;
   std::size_t remaining_ = 0;
   std::size_t run_ = 0;        ///< index of the current run

@@ -6,18 +6,21 @@ namespace mpixrma::engine {
 
 namespace {
 
-void merge_adjacent(std::vector<LayoutRun>& runs) {
-  std::erase_if(runs, [](LayoutRun const& run) { return run.length == 0; });
-  std::size_t kept = 0;
-  for (std::size_t i = 1; i < runs.size(); ++i) {
-    LayoutRun& last = runs[kept];
-    if (last.offset + static_cast<std::ptrdiff_t>(last.length) == runs[i].offset) {
-      last.length += runs[i].length;
+/// Copies the runs without empty ones, and merges those that are adjacent.
+std::vector<LayoutRun> merged(std::span<LayoutRun const> runs) {
+  std::vector<LayoutRun> result;
+  result.reserve(runs.size());
+  std::ptrdiff_t end = 0;  // of the last run of the result
+  for (LayoutRun const& run : runs) {
+    if (run.length == 0) continue;
+    if (run.offset == end && !result.empty()) {
+      result.back().length += run.length;
     } else {
-      runs[++kept] = runs[i];
+      result.push_back(run);
     }
+    end = run.offset + static_cast<std::ptrdiff_t>(run.length);
   }
-  if (!runs.empty()) runs.resize(kept + 1);
+  return result;
 }
 
 /// Equally long and equally spaced runs that begin at the base form one dimension.
@@ -35,15 +38,12 @@ bool is_regular(std::vector<LayoutRun> const& runs) {
 }  // namespace
 
 OwnedLayout::OwnedLayout(Layout const& layout)
-    : block_(layout.block),
-      dims_(layout.dims.begin(), layout.dims.end()),
-      runs_(layout.runs.begin(), layout.runs.end()) {
+    : block_(layout.block), dims_(layout.dims.begin(), layout.dims.end()), runs_(merged(layout.runs)) {
   if (layout.size() == 0) {
     *this = OwnedLayout();
     return;
   }
   std::erase_if(dims_, [](Dimension const& dimension) { return dimension.count == 1; });
-  merge_adjacent(runs_);
   if (is_regular(runs_)) {
     block_ = runs_.front().length;
     if (runs_.size() > 1) dims_.insert(dims_.begin(), {runs_.size(), runs_[1].offset});
