@@ -8,6 +8,7 @@
 
 #include "nam/client/spread_allocation.hpp"
 #include "tests/nam/server_fixture.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/slowness.hpp"
 
 namespace mpixrma::nam {
@@ -264,7 +265,8 @@ TEST_P(Model, PersistentDataSurviveRandomKills) {
   std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
   random_.seed(seed);
   start();
-  std::uint64_t const otherwise = std::max(1, (GetParam().servers == 1 ? 10 : 2) / test::slowness);
+  std::uint64_t const otherwise =
+      std::max(1, (GetParam().servers == 1 ? 10 : 2) / (test::slowness * test::shortened(2)));
   std::uint64_t const rounds = parameter("MPIX_NAM_CRASH_ROUNDS", otherwise);
   for (std::uint64_t round = 0; round < rounds && !HasFatalFailure(); ++round) {
     for (int i = 0; i < 4; ++i) operate();

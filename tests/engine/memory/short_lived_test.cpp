@@ -13,6 +13,7 @@
 #include <iterator>
 
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/full_length.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -132,7 +133,7 @@ class ShortLived : public ::testing::TestWithParam<unsigned> {};
 
 int wanted_children() {
   char const* const given = std::getenv("MPIX_TEST_CHILDREN");
-  return given != nullptr ? std::atoi(given) : 60 / test::slowness;
+  return given != nullptr ? std::atoi(given) : 60 / (test::slowness * test::shortened(2));
 }
 
 TEST_P(ShortLived, ResourcesOfEndedPeersAreReleased) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/engine/net/batching.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace mpixrma::engine {
@@ -192,7 +193,7 @@ TEST_P(BatchingAtRandom, RandomOperationsOfSeveralOriginsMatchModel) {
   std::uint64_t const seed = test::seed();
   run_job(3, messages, [seed](Rank& rank) {
     Mixture mixture(rank, seed);
-    constexpr int steps = 20000 / test::slowness;
+    int const steps = 20000 / (test::slowness * test::shortened(2));
     for (int i = 0; i < steps; ++i) mixture.step();
     mixture.finish();
     std::uint64_t const in_batches = rank.engine().traffic.statistics().requests_in_batches;

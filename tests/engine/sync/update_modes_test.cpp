@@ -290,7 +290,7 @@ void contend(Rank& rank, Expected& expected, unsigned seed) {
   Buffers buffers(rank);
   Contestant<Word> contestant(rank, expected, seed);
   std::size_t const step =
-      2 * granule / sizeof(Word) * static_cast<std::size_t>(test::slowness * test::shortened(3));
+      2 * granule / sizeof(Word) * static_cast<std::size_t>(test::slowness * test::shortened(9));
   constexpr std::size_t last = Buffers::bytes / sizeof(Word) - Contestant<Word>::count;
   for (std::size_t first = 0; first < last; first += step) {
     for (int kind = 0; kind < 3; ++kind) {

@@ -162,7 +162,10 @@ class Matrix {
 
   void run() {
     for (Operation const& operation : operations) {
-      for (int const count : {1, 2, 7, 1024}) {
+      constexpr int counts[] = {1, 2, 7, 1024};
+      std::size_t const chosen = random_() % std::size(counts);
+      for (std::size_t c = 0; c < std::size(counts) / static_cast<std::size_t>(shortened(2)); ++c) {
+        int const count = counts[(chosen + c) % std::size(counts)];
         auto const first = static_cast<int>(random_() % Memory::kinds);
         for (int i = 0; i < Memory::kinds / shortened(Memory::kinds); ++i)
           run_one(operation, count, (first + i) % Memory::kinds);
