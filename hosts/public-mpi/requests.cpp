@@ -80,13 +80,18 @@ std::unordered_map<mpix_handle_t, Request*> observed;
 std::atomic<bool> has_observed{false};  ///< `observed` has had an entry
 std::atomic<int> persistent_count{0};   ///< persistent requests ever created, the next tag
 
+thread_local bool is_getting_status = false;  ///< this thread is in MPI_Request_get_status
+
 int query(void* object, MPI_Status* status) {
   auto& request = *static_cast<Request*>(object);
-  request.code_delivered = true;
   PMPI_Status_set_elements_x(status, MPI_BYTE, 0);
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
+  status->MPI_ERROR = MPI_SUCCESS;
+  // MPI_Request_free may follow, which calls no query: the failure is then reported by the next completion.
+  if (is_getting_status) return MPI_SUCCESS;
+  request.code_delivered = true;
   status->MPI_ERROR = request.code;
   return request.code;
 }
@@ -284,6 +289,14 @@ void request_freed(MPI_Request handle) {
   if (freed->tag < 0) return std::exchange(freed->when_freed, nullptr)(freed->freed_argument);
   freed->freed(word_of(handle));
   release(*freed);
+}
+
+int get_status(decltype(&MPI_Request_get_status) pass_on, MPI_Request handle, int* complete,
+               MPI_Status* status) {
+  bool const outer = std::exchange(is_getting_status, true);
+  int const code = pass_on(handle, complete, status);
+  is_getting_status = outer;
+  return code;
 }
 
 bool objects_have_existed() noexcept { return persistent_count.load(std::memory_order_relaxed) != 0; }

@@ -3,7 +3,8 @@
 /// Open MPI the engine is part of MPI's progress; here each of these calls is replaced by its non-blocking
 /// form and a loop. Both names (MPI_ and PMPI_) are defined, because Fortran bindings may call either, and
 /// processes may enter one barrier from both languages. The calls that complete requests, tests included,
-/// also report the failures of request objects (object_failures.hpp).
+/// also report the failures of request objects (object_failures.hpp). MPI_Request_get_status leaves failures
+/// to them.
 #include <mpi.h>
 #include <sched.h>
 
@@ -15,10 +16,12 @@
 #include "hosts/public-mpi/host.hpp"
 #include "hosts/public-mpi/next.hpp"
 #include "hosts/public-mpi/object_failures.hpp"
+#include "hosts/public-mpi/requests.hpp"
 
 namespace {
 
 using mpixrma::host::completes;
+using mpixrma::host::get_status;
 using mpixrma::host::next;
 using mpixrma::host::report_failure_of;
 using mpixrma::host::report_failures_of;
@@ -180,6 +183,8 @@ MPIX_HOST_DEFINE_BOTH(Probe, probe, (int source, int tag, MPI_Comm comm, MPI_Sta
 MPIX_HOST_DEFINE_BOTH(Mprobe, matched_probe,
                       (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), source,
                       tag, comm, message, status)
+MPIX_HOST_DEFINE_BOTH(Request_get_status, get_status,
+                      (MPI_Request request, int* complete, MPI_Status* status), request, complete, status)
 MPIX_HOST_DEFINE_BOTH(Wait, wait, (MPI_Request * request, MPI_Status* status), request, status)
 MPIX_HOST_DEFINE_BOTH(Waitall, wait_all, (int count, MPI_Request requests[], MPI_Status statuses[]), count,
                       requests, statuses)

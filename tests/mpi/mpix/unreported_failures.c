@@ -55,8 +55,15 @@ static int get_with_freed_request(MPI_Aint address)
     return MPI_SUCCESS != MPIX_RMA_Complete(&world, 1);
 }
 
+/* Returns nonzero if MPI_Request_get_status reports the failure, or does not find the request complete. */
+static int status_is_wrong(MPI_Request request)
+{
+    int complete = 0;
+    return MPI_SUCCESS != MPI_Request_get_status(request, &complete, MPI_STATUS_IGNORE) || !complete;
+}
+
 /* After Complete, from which MPI knows that the request is complete, the request is waited for or freed. */
-static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
+static int get_that_is_seen(MPI_Aint address, int waits, int asks_status, MPI_Request *request)
 {
     static long value;
     MPI_Comm world = MPI_COMM_WORLD;
@@ -64,6 +71,10 @@ static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
             MPIX_RMA_xfer_req(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, request, &world) ||
         MPI_SUCCESS != MPIX_RMA_Complete(&world, 1)) {
         fprintf(stderr, "the failure is told too early\n");
+        return 1;
+    }
+    if (asks_status && status_is_wrong(*request)) {
+        fprintf(stderr, "MPI_Request_get_status tells the failure\n");
         return 1;
     }
     return waits ? MPI_SUCCESS == MPI_Wait(request, MPI_STATUS_IGNORE) : MPI_SUCCESS != MPI_Request_free(request);
@@ -74,7 +85,7 @@ static int get_by_object(MPI_Aint address, int waits)
 {
     MPI_Request object = MPI_REQUEST_NULL;
     int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
-    failed |= get_that_is_seen(address, waits, &object);
+    failed |= get_that_is_seen(address, waits, 0, &object);
     if (MPI_REQUEST_NULL != object) {
         failed |= MPI_SUCCESS != MPI_Request_free(&object);
     }
@@ -91,7 +102,7 @@ static int get_twice_by_object(MPI_Aint address)
     failed |= MPI_SUCCESS !=
               MPIX_RMA_xfer_req(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, &source, 1, MPI_LONG, &object, &world);
     failed |= MPI_SUCCESS != MPI_Wait(&object, MPI_STATUS_IGNORE);
-    failed |= get_that_is_seen(address, 0, &object);
+    failed |= get_that_is_seen(address, 0, 0, &object);
     return failed;
 }
 
@@ -113,9 +124,10 @@ int main(int argc, char **argv)
     if (0 == rank) {
         if (0 == strcmp(mode, "request")) {
             failed = get_with_freed_request(address);
-        } else if (0 == strcmp(mode, "seen") || 0 == strcmp(mode, "waited")) {
+        } else if (0 == strcmp(mode, "seen") || 0 == strcmp(mode, "asked") || 0 == strcmp(mode, "waited")) {
             MPI_Request request = MPI_REQUEST_NULL;
-            failed = get_that_is_seen(address, 0 == strcmp(mode, "waited"), &request);
+            failed = get_that_is_seen(address, 0 == strcmp(mode, "waited"), 0 != strcmp(mode, "seen"),
+                                      &request);
         } else if (0 == strcmp(mode, "object") || 0 == strcmp(mode, "object_waited")) {
             failed = get_by_object(address, 0 == strcmp(mode, "object_waited"));
         } else if (0 == strcmp(mode, "object_twice")) {

@@ -49,6 +49,9 @@ if [ "$windows" != none ]; then
 fi
 for host in $hosts; do
   export MPIX_HOST=$host
+  run asked
+  [ "$status" -eq 0 ] || fail "MPI_Request_get_status reports the failure on the $host host"
+  grep -q "$told address 0x[0-9a-f]* of rank 1 failed: " "$log" || fail "no line about a request whose status was asked for, on the $host host"
   for mode in object object_twice; do
     run $mode
     [ "$status" -eq 0 ] || fail "$mode fails on the $host host"
