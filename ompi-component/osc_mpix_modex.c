@@ -22,6 +22,8 @@ struct query {
     int start_count; /* when the query was made */
     osc_mpix_pmix_name_t name; /* PMIx reads name and key until it answers */
     char *key;
+    bool is_asking; /* PMIx has not returned from the call that asks */
+    bool is_late;   /* a call has stopped waiting for the answer */
     bool is_answered;
     uint8_t *bytes; /* NULL: the process has published no address */
     size_t length;
@@ -138,67 +140,88 @@ static struct query *new_query(uint64_t process)
     return query;
 }
 
-/* Asks for the address, unless an earlier query is in the list. Returns whether await_answer() is to be
- * called. */
-static bool ask(uint64_t process)
+/* Asks for the address of this process. If that fails, there is no query in the list. The lock is held, but
+ * not while PMIx is called, which may answer at once. */
+static void ask(uint64_t process)
 {
-    struct query *query = NULL;
-    struct query **place;
-    bool is_answered;
-    pthread_mutex_lock(&lock);
-    place = find(process);
-    is_answered = NULL != *place && (*place)->is_answered; /* too late for the call that asked */
-    if (NULL == *place) {
-        query = new_query(process);
-        *place = query;
-    }
-    pthread_mutex_unlock(&lock);
+    struct query *query = new_query(process);
+    int ret;
     if (NULL == query) {
-        return is_answered;
+        return;
     }
-    if (OPAL_SUCCESS == ompi_osc_mpix_modex_ask(&query->name, query->key, query)) {
-        return true;
-    }
-    pthread_mutex_lock(&lock);
-    discard(find(process));
+    query->is_asking = true;
+    *find(process) = query;
     pthread_mutex_unlock(&lock);
-    return false;
+    ret = ompi_osc_mpix_modex_ask(&query->name, query->key, query);
+    pthread_mutex_lock(&lock);
+    query->is_asking = false;
+    if (OPAL_SUCCESS != ret) {
+        discard(find(process));
+    }
+    pthread_cond_broadcast(&answer_arrived);
 }
 
-/* Waits for the answer to the query of this process. Returns whether the process has published data, which
- * `given` and `*length` receive then. The lock is held. */
-static bool await_answer(uint64_t process, size_t *length)
+static bool is_complete(const struct query *query)
+{
+    return query->is_answered && !query->is_asking;
+}
+
+/* Waits for the answer to the query of this process. Returns whether the process has published data. The lock
+ * is held. Other threads may discard the query meanwhile. */
+static bool await_answer(uint64_t process)
 {
     struct query **place = find(process);
     struct timespec end;
     int waited = 0;
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += LONGEST_WAIT;
-    while (!(*place)->is_answered && ETIMEDOUT != waited) {
+    while (NULL != *place && !is_complete(*place) && !(*place)->is_late && ETIMEDOUT != waited) {
         waited = pthread_cond_timedwait(&answer_arrived, &lock, &end);
+        place = find(process);
     }
+    if (NULL == *place || !is_complete(*place)) {
+        if (NULL != *place) {
+            (*place)->is_late = true;
+        }
+        return false;
+    }
+    if (NULL == (*place)->bytes) {
+        discard(place);
+        return false;
+    }
+    return true;
+}
+
+/* PMIx fetches the data of one process from its server on demand, without a collective call. */
+static int await_address(void *context, uint64_t process)
+{
+    bool found;
+    pthread_mutex_lock(&lock);
+    if (NULL == *find(process)) {
+        ask(process);
+    }
+    found = await_answer(process);
+    pthread_mutex_unlock(&lock);
+    return found ? 0 : -1;
+}
+
+/* Takes the answer to the query of this process out of the list. */
+static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
+{
+    struct query **place;
+    pthread_mutex_lock(&lock);
+    place = find(process);
     free(given);
     given = NULL;
-    if ((*place)->is_answered) {
+    if (NULL != *place && is_complete(*place)) {
         given = (*place)->bytes;
         *length = (*place)->length;
         (*place)->bytes = NULL; /* given away */
         discard(place);
     }
-    return NULL != given;
-}
-
-/* PMIx fetches the data of one process from its server on demand, without a collective call. */
-static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
-{
-    bool found = false;
-    if (ask(process)) {
-        pthread_mutex_lock(&lock);
-        found = await_answer(process, length);
-        pthread_mutex_unlock(&lock);
-    }
-    *address = found ? given : NULL;
-    return found ? 0 : -1;
+    pthread_mutex_unlock(&lock);
+    *address = given;
+    return NULL != given ? 0 : -1;
 }
 
 static void initialise(void)
@@ -219,5 +242,6 @@ void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap, int number)
         .process = ompi_osc_mpix_pack_name(OPAL_PROC_MY_NAME),
         .publish = publish,
         .peer_address = peer_address,
+        .await_address = await_address,
     };
 }

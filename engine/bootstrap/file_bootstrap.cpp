@@ -84,6 +84,9 @@ struct mpix_file_bootstrap {
     ops_.peer_address = [](void* self, std::uint64_t peer, void const** address, std::size_t* length) {
       return static_cast<mpix_file_bootstrap*>(self)->find(peer, address, length);
     };
+    ops_.await_address = [](void* self, std::uint64_t peer) {
+      return static_cast<mpix_file_bootstrap*>(self)->await_address(peer) ? 0 : -1;
+    };
     ops_.exit_fd = [](void* self) { return static_cast<mpix_file_bootstrap*>(self)->notices_.fd(); };
     ops_.next_exited = [](void* self, std::uint64_t* exited) {
       return static_cast<mpix_file_bootstrap*>(self)->notices_.next(*exited) ? 0 : -1;
@@ -102,6 +105,7 @@ struct mpix_file_bootstrap {
 
  private:
   int publish(std::byte const* address, std::size_t length);
+  bool await_address(std::uint64_t process);
   int find(std::uint64_t process, void const** address, std::size_t* length);
   bool write_file(std::string const& name, std::byte const* address, std::size_t length) const;
   std::optional<Bytes> read_file(std::uint64_t process) const;
@@ -191,7 +195,7 @@ bool mpix_file_bootstrap::wait_until(Predicate done) const {
   return true;
 }
 
-int mpix_file_bootstrap::find(std::uint64_t process, void const** address, std::size_t* length) {
+bool mpix_file_bootstrap::await_address(std::uint64_t process) {
   std::optional<Bytes> found;
   bool const there = wait_until([&] {
     found = read_file(process);
@@ -200,10 +204,17 @@ int mpix_file_bootstrap::find(std::uint64_t process, void const** address, std::
   if (!there) {
     common_log.write(LogLevel::error, "process %s has no address in %s: looked for it for %lld ms",
                      name_of(process).c_str(), path_.c_str(), static_cast<long long>(timeout_.count()));
-    return -1;
+    return false;
   }
   std::lock_guard const held(lock_);
-  Bytes const& kept = addresses_.try_emplace(process, std::move(*found)).first->second;
+  addresses_.try_emplace(process, std::move(*found));
+  return true;
+}
+
+int mpix_file_bootstrap::find(std::uint64_t process, void const** address, std::size_t* length) {
+  if (!await_address(process)) return -1;
+  std::lock_guard const held(lock_);
+  Bytes const& kept = addresses_.at(process);
   *address = kept.data();
   *length = kept.size();
   return 0;

@@ -16,11 +16,25 @@ Peer* PeerTable::known(std::uint64_t process) const noexcept {
 
 Peer* PeerTable::find(std::uint64_t process, std::span<std::byte const> published) {
   LostPeers lost;  // destroyed without the lock
-  std::lock_guard const held(lock);
-  if (!peers_.contains(process)) lost = take_lost();
+  std::unique_lock held(lock);
   Peer* found = known(process);
-  if (found == nullptr) found = make(process, published);
+  if (found == nullptr) {
+    lost = take_lost();
+    bool const has_address = !published.empty() || await_address(process, held);
+    found = known(process);  // another thread may have made it meanwhile
+    if (found == nullptr && has_address) found = make(process, published);
+  }
   if (found != nullptr) ++found->state().users;
+  return found;
+}
+
+/// Waits without the lock, which operations to other processes take.
+bool PeerTable::await_address(std::uint64_t process, std::unique_lock<std::mutex>& held) {
+  mpix_bootstrap const& job = state_.bootstrap;
+  if (job.await_address == nullptr || process == job.process) return true;
+  held.unlock();
+  bool const found = job.await_address(job.context, process) == 0;
+  held.lock();
   return found;
 }
 

@@ -2,9 +2,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <functional>
+#include <future>
+#include <latch>
 #include <map>
 #include <random>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/random_layout.hpp"
@@ -256,6 +262,83 @@ TEST_P(Engines, ForkedChildDoesNotAffectEnginesOfItsParent) {
                 contiguous(OpKind::put, &value, address_of(word), sizeof word)),
             Status::ok);
   EXPECT_EQ(word, value);
+}
+
+/// An engine that knows the address of one neighbour, after `await` has returned for it.
+class LateAddress {
+ public:
+  LateAddress(std::span<std::byte const> address, std::function<void(std::uint64_t process)> await)
+      : address_(address), await_(std::move(await)) {
+    mpix_bootstrap bootstrap{};
+    bootstrap.size = sizeof bootstrap;
+    bootstrap.context = this;
+    bootstrap.process = Rank::process_of(0);
+    bootstrap.publish = [](void*, void const*, std::size_t) { return 0; };
+    bootstrap.peer_address = [](void* self, std::uint64_t, void const** found, std::size_t* length) {
+      *found = static_cast<LateAddress*>(self)->address_.data();
+      *length = static_cast<LateAddress*>(self)->address_.size();
+      return 0;
+    };
+    bootstrap.await_address = [](void* self, std::uint64_t process) {
+      static_cast<LateAddress*>(self)->await_(process);
+      return process == neighbour ? 0 : -1;
+    };
+    mpix_engine_config config;
+    mpix_engine_config_init(&config);
+    EXPECT_EQ(mpix_engine_create(&config, &bootstrap, &engine_), 0);
+  }
+  ~LateAddress() { mpix_engine_destroy(engine_); }
+  LateAddress(LateAddress const&) = delete;
+  LateAddress& operator=(LateAddress const&) = delete;
+
+  Engine& engine() const { return *static_cast<Engine*>(engine_); }
+
+  static constexpr std::uint64_t neighbour = 0x101;
+
+ private:
+  std::span<std::byte const> address_;
+  std::function<void(std::uint64_t)> await_;
+  mpix_engine_t* engine_ = nullptr;
+};
+
+class Addresses : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    mpix_engine_config config;
+    mpix_engine_config_init(&config);
+    address_ = neighbours_.start(LateAddress::neighbour, config).address();
+  }
+
+  Neighbours neighbours_;
+  std::span<std::byte const> address_;
+};
+
+TEST_F(Addresses, WaitForOneDelaysNoOtherProcess) {
+  std::promise<void> asked;
+  std::promise<void> found;
+  bool in_time = false;
+  LateAddress const late(address_, [&](std::uint64_t process) {
+    if (process == LateAddress::neighbour) return;
+    asked.set_value();
+    in_time = found.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  });
+  std::thread waiting([&] { EXPECT_EQ(late.engine().peers.find(Rank::process_of(2)), nullptr); });
+  asked.get_future().wait();
+  EXPECT_NE(late.engine().peers.find(LateAddress::neighbour), nullptr);
+  found.set_value();
+  waiting.join();
+  EXPECT_TRUE(in_time);
+}
+
+TEST_F(Addresses, ThreadsThatWaitForOneFindOnePeer) {
+  std::latch both(2);
+  LateAddress const late(address_, [&](std::uint64_t) { both.arrive_and_wait(); });
+  Peer* other = nullptr;
+  std::thread waiting([&] { other = late.engine().peers.find(LateAddress::neighbour); });
+  Peer* const found = late.engine().peers.find(LateAddress::neighbour);
+  waiting.join();
+  EXPECT_NE(found, nullptr);
+  EXPECT_EQ(found, other);
 }
 
 }  // namespace
