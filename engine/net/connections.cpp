@@ -12,8 +12,16 @@ Location Connections::locate(ProcessAddress address) const {
   return {std::move(address.workers[worker]), address.is_deferred, same_host, address.pid};
 }
 
+/// Reserves memory for the loss of a new connection: UCX's callbacks, which must not throw, record losses.
+Connections::Connection& Connections::connection_with(std::uint64_t process) {
+  if (auto const known = by_process_.find(process); known != by_process_.end()) return known->second;
+  std::size_t const connections = by_process_.size() + 1;
+  if (losses_.capacity() < connections) losses_.reserve(2 * connections);
+  return by_process_[process];
+}
+
 ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
-  Connection& connection = by_process_[process];
+  Connection& connection = connection_with(process);
   if (connection.lost) return nullptr;
   if (connection.endpoint == nullptr) {
     // UCX's shared memory does not detect the end of a process, so UCX disables it if failure detection is
@@ -68,15 +76,15 @@ void Connections::fail_replies(std::uint64_t process, char const* reason) {
 
 void Connections::reject(std::uint64_t process, char const* reason) { note_loss({process, reason, true}); }
 
-void Connections::note_loss(Loss loss) {
-  Connection& connection = by_process_[loss.process];
+void Connections::note_loss(Loss const& loss) {
+  Connection& connection = connection_with(loss.process);
   if (connection.lost) return;
-  losses_.push_back(std::move(loss));
+  losses_.push_back(loss);
   connection.lost = true;
 }
 
 Connections::Loss Connections::take_loss() {
-  Loss loss = std::move(losses_.back());
+  Loss const loss = losses_.back();
   losses_.pop_back();
   return loss;
 }

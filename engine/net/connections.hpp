@@ -5,7 +5,6 @@
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -23,7 +22,7 @@ class Connections {
   /// A lost connection, to be processed by both sides of the message protocol and then closed.
   struct Loss {
     std::uint64_t process;
-    std::string reason;
+    char const* reason;             ///< of static storage duration
     bool message_rejected = false;  ///< by this process, which reports it to the other one
     bool messages_only = false;     ///< memory that the processes share stays accessible
     bool awaits_replies = false;    ///< the process is an origin, which this process cannot reply to
@@ -61,7 +60,7 @@ class Connections {
   /// Removes and returns the newest loss.
   Loss take_loss();
   /// Undoes take_loss(). Needs no memory for the newest loss taken, whose place is free.
-  void return_loss(Loss loss) { losses_.push_back(std::move(loss)); }
+  void return_loss(Loss const& loss) { losses_.push_back(loss); }
 
   /// Closes the connection to `process` with everything in flight. Not from UCX callbacks.
   void close(std::uint64_t process);
@@ -119,8 +118,9 @@ class Connections {
   }
 
  private:
+  Connection& connection_with(std::uint64_t process);
   void note_failed_connection(std::uint64_t process, Location const& location, Status status);
-  void note_loss(Loss loss);
+  void note_loss(Loss const& loss);
 
   Transport& transport_;
   ProcessWatch& watch_;
@@ -129,7 +129,7 @@ class Connections {
   Log const& log_;
   std::unordered_map<std::uint64_t, Connection> by_process_;
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
-  std::vector<Loss> losses_;
+  std::vector<Loss> losses_;  ///< with room for one of each connection
   std::vector<DisconnectNotice> disconnects_;
   std::unordered_map<std::uint64_t, std::uint64_t> closed_;  ///< number of agreed closes, by process
   std::size_t disconnecting_ = 0;                            ///< number of disconnecting connections

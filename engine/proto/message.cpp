@@ -47,6 +47,11 @@ void MessageProtocol::take_addresses() {
   });
 }
 
+void MessageProtocol::add_peer(Peer& peer) {
+  streams.reserve(sessions.peers() + 1);
+  sessions.add_peer(peer);
+}
+
 bool MessageProtocol::remove_peer(Peer& peer) {
   progress_due();
   PeerState& state = peer.state();
@@ -73,7 +78,7 @@ Peer* MessageProtocol::handle_loss(Connections::Loss const& loss) {
   // At the end of a job peers disconnect one after the other: only lost operations make this an error.
   bool const idle = stream.is_executed(stream.delayed.newest_operation(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %s lost: %s",
-             log_.name(loss.process).c_str(), loss.reason.c_str());
+             log_.name(loss.process).c_str(), loss.reason);
   stream.broken = true;
   stream.endpoint = nullptr;
   sender.discard_batch(peer);

@@ -66,6 +66,7 @@ class MessageProtocol {
   void take_addresses();
   bool waits_for_addresses() const noexcept { return sessions.queries().are_pending(); }
 
+  void add_peer(Peer& peer);
   /// Removes a lost peer. Returns false if it is still referenced.
   bool remove_peer(Peer& peer);
   /// Fails all outstanding operations to a process that is unreachable. Returns the peer, if there is one.

@@ -26,6 +26,10 @@ void OperationStreams::progress(Peer& peer) {
     peer.allow_direct_access(position);
 }
 
+void OperationStreams::note_due(Peer& peer) noexcept {
+  if (std::ranges::find(due_, &peer) == due_.end()) due_.push_back(&peer);
+}
+
 void OperationStreams::progress_due() {
   while (!due_.empty()) {
     Peer& peer = *due_.back();

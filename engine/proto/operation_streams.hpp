@@ -71,7 +71,7 @@ class OperationStreams {
   void progress(Peer& peer);
   /// progress() for the peers of note_due().
   void progress_due();
-  void note_due(Peer& peer) { due_.push_back(&peer); }
+  void note_due(Peer& peer) noexcept;
 
   /// Records that the target was busy; retry() sends the operation again after a pause.
   void note_busy(TrackedOperation& entry);
@@ -91,6 +91,10 @@ class OperationStreams {
   }
   /// Returns the position of the newest message that was sent ahead of unsent ones; 0: none.
   std::uint64_t newest_out_of_band(Peer const& peer) const noexcept;
+  /// Reserves memory for one of `peers` peers: UCX's callbacks, which must not throw, call note_due().
+  void reserve(std::size_t peers) {
+    if (due_.capacity() < peers) due_.reserve(2 * peers);
+  }
   void remove_peer(Peer const& peer) noexcept;
 
  private:
@@ -124,7 +128,7 @@ class OperationStreams {
   TrackedOperations& tracked_;
   Credentials const& credentials_;
   Settings settings_;
-  std::vector<Peer*> due_;
+  std::vector<Peer*> due_;  ///< with room for each peer of the channel
   std::vector<BusyRetry> busy_retries_;
   /// The newest message sent ahead of unsent ones, for the few peers with such messages.
   std::vector<std::pair<Peer const*, std::uint64_t>> out_of_band_;

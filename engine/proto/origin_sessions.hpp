@@ -40,6 +40,7 @@ class OriginSessions {
   /// Adds a peer, so that its loss can be reported. Called when the peer is created.
   void add_peer(Peer& peer);
   void remove_peer(Peer& peer);
+  std::size_t peers() const noexcept { return peers_.size(); }
   bool knows(std::uint64_t process) const { return peers_.contains(process); }
   /// Returns nullptr if the process is not a peer.
   Peer* peer_of(std::uint64_t process) const noexcept;

@@ -1,5 +1,6 @@
 #include "engine/proto/tracked_operations.hpp"
 
+#include <new>
 #include <utility>
 
 #include "engine/origin/peer_state.hpp"
@@ -16,6 +17,21 @@ LateError late_error_of(TrackedOperation const& entry) noexcept {
            static_cast<ExposureId>(header.exposure)},
           LateError::of_peer,
           {entry.last_sequence, 0}};
+}
+
+/// Whether the operation is only sent: the connection may be lost before the target executes it.
+bool may_be_lost(TrackedOperation const& entry) noexcept {
+  if (failed(entry.status) || entry.executed || entry.operation.expects_data()) return false;
+  MessageStream const& stream = entry.peer->state().messages;
+  return entry.operation.total != 0 && entry.last_sequence > stream.executed.load(std::memory_order_relaxed);
+}
+
+/// Returns false if there is no memory.
+bool note_untracked(TrackedOperation const& entry) noexcept try {
+  entry.peer->state().messages.untracked.note(entry.operation.header.context, entry.last_sequence);
+  return true;
+} catch (std::bad_alloc const&) {
+  return false;
 }
 
 }  // namespace
@@ -87,6 +103,10 @@ void TrackedOperations::report_once(TrackedOperation& entry) noexcept {
 void TrackedOperations::finish(TrackedOperation& entry) noexcept {
   Peer& peer = *entry.peer;
   if (entry.reported || must_await_failures(entry)) return report_once(entry);
+  if (may_be_lost(entry) && !note_untracked(entry)) {
+    entry.operation.completes_when_executed = true;  // it is called again then, and needs no memory
+    return;
+  }
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
     NetworkKeys* const keys = peer.state().keys_if_any();
@@ -102,17 +122,11 @@ void TrackedOperations::finish(TrackedOperation& entry) noexcept {
   std::size_t const bytes = entry.operation.total;
   std::uint32_t const context = entry.operation.header.context;
   LateError const error = failed(status) ? late_error_of(entry) : LateError{};
-  // The operation is only sent: the connection may be lost before the target executes it.
-  MessageStream& stream = peer.state().messages;
-  bool const may_be_lost =
-      !failed(status) && !entry.executed && !entry.operation.expects_data() && bytes != 0;
-  if (may_be_lost && entry.last_sequence > stream.executed.load(std::memory_order_relaxed))
-    stream.untracked.note(context, entry.last_sequence);
   pool_.release(entry);
   if (completion != nullptr) {
     completion->done(*completion, status, bytes);
   } else if (failed(status)) {
-    stream.errors.keep(context, error);
+    peer.state().messages.errors.keep(context, error);
   }
 }
 

@@ -12,11 +12,11 @@ namespace mpixrma::engine {
 
 void Channel::handle_losses() {
   while (connections.has_losses()) {
-    Connections::Loss loss = connections.take_loss();
+    Connections::Loss const loss = connections.take_loss();
     try {
       handle(loss);
     } catch (std::bad_alloc const&) {
-      connections.return_loss(std::move(loss));  // progress() is called again
+      connections.return_loss(loss);  // progress() is called again
       throw;
     }
   }

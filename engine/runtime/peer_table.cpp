@@ -117,7 +117,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   try {
     std::lock_guard const locked(peer.channel->lock);
     if (peer.location.same_host) peer.channel->watch.add(process, peer.location.pid);
-    peer.channel->message_protocol.sessions.add_peer(*entry);
+    peer.channel->message_protocol.add_peer(*entry);
     state_.loss_notices.add_peer(*entry);
   } catch (...) {
     peers_.erase(place);

@@ -144,6 +144,30 @@ TEST(ScarceMemory, OperationWithoutMemoryForItsMessageCompletesWithAnError) {
   });
 }
 
+/// UCX sends the data from the origin buffer, and calls the engine when it has.
+TEST(ScarceMemory, EndOfASendNeedsNoMemory) {
+  test::run_job(2, &by_messages, [](Rank& rank) {
+    std::vector<char> memory(message_bytes * 3 / 4);
+    rank.publish(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      RmaOp const put = contiguous(OpKind::put, memory.data(), rank.published(1, 0), memory.size());
+      Issued const issued = rank.engine().issue(rank.peer(1), put);
+      ASSERT_EQ(issued.status, Status::ok);
+      for (bool complete = false; !complete;) {
+        allocations_left = 0;
+        try {
+          rank.engine().order.complete(rank.peer(1), issued.sequence);
+          complete = true;
+        } catch (std::bad_alloc const&) {
+        }
+        allocations_left = -1;
+      }
+    }
+    rank.barrier();
+  });
+}
+
 /// A UCX put is posted and completes, or is not posted at all, whichever of its allocations fails.
 TEST(ScarceMemory, NetworkPutIsCompleteOrNotStarted) {
   auto const by_network = [](mpix_engine_config& config) {
