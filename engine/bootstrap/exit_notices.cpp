@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <memory>
 #include <string_view>
@@ -69,15 +68,13 @@ void ExitNotices::write_to(char const* name, std::uint64_t process) const {
 }
 
 bool ExitNotices::next(std::uint64_t& process) {
-  std::array<std::uint64_t, 512> notices;
-  if (received_.empty()) {
-    ssize_t const got = ::read(fifo_.get(), notices.data(), sizeof notices);
-    if (got > 0)
-      received_.insert(received_.end(), notices.begin(), notices.begin() + got / ssize_t{sizeof process});
+  if (taken_ == count_) {
+    ssize_t const got = ::read(fifo_.get(), received_.data(), sizeof received_);
+    taken_ = 0;
+    count_ = got > 0 ? static_cast<std::size_t>(got) / sizeof process : 0;
   }
-  if (received_.empty()) return false;
-  process = received_.front();
-  received_.pop_front();
+  if (taken_ == count_) return false;
+  process = received_[taken_++];
   return true;
 }
 

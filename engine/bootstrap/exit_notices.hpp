@@ -3,8 +3,9 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 
 #include "engine/base/liveness.hpp"
@@ -42,7 +43,9 @@ class ExitNotices {
   std::string name_;
   FileDescriptor fifo_;
   pid_t pid_ = own_process_id();
-  std::deque<std::uint64_t> received_;
+  std::array<std::uint64_t, 512> received_{};
+  std::size_t taken_ = 0;  ///< of the notices in `received_`
+  std::size_t count_ = 0;  ///< number of notices in `received_`
 };
 
 }  // namespace mpixrma::engine

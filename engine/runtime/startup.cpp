@@ -48,13 +48,16 @@ void EngineState::open_device_memory() {
   if (device_memory.is_possible()) issues_all.store(true, std::memory_order_relaxed);
 }
 
+/// Without memory, the agent calls this function again. The bootstrap names each process once.
 void EngineState::handle_exits() {
-  std::uint64_t process = 0;
-  while (bootstrap.next_exited(bootstrap.context, &process) == 0) {
+  std::uint64_t next = 0;
+  while (exited_ || bootstrap.next_exited(bootstrap.context, &next) == 0) {
+    if (!exited_) exited_ = next;
     channels.for_each([&](Channel& channel) {
       std::lock_guard const held(channel.lock);
-      channel.fail_connection(process);
+      channel.fail_connection(*exited_);
     });
+    exited_.reset();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,7 @@ struct EngineState {
   Status open_memory();
   void open_device_memory();
   void handle_exits();
+  std::optional<std::uint64_t> exited_;  ///< a process that the bootstrap has named, not handled yet
 
   // The start of UCX (engine/runtime/ucx_start.cpp).
 
