@@ -7,7 +7,7 @@
 #include "armci/mutex.hpp"
 #include "armci/settings.hpp"
 #include "armci/state.hpp"
-#include "hosts/common/fork.hpp"
+#include "engine/base/fork.hpp"
 #include "mpix/comm/collective.hpp"
 #include "mpix/runtime/runtime.hpp"
 
@@ -19,7 +19,7 @@ int initialisations = 0;
 bool owns_mpi = false;
 
 // A child made by fork() is not a member of the world.
-mpixrma::ChildHandler const child_handler{+[]() noexcept {
+mpixrma::engine::ChildHandler const child_handler{+[]() noexcept {
   world.communicator = nullptr;
   initialisations = 0;
 }};

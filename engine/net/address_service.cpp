@@ -71,6 +71,7 @@ bool AddressService::open(char const* interfaces) {
   SocketAddress const own = local_address(address_.name);
   if (!made || ::bind(made.get(), own.raw(), own.bytes) != 0) return false;
   local_ = std::move(made);
+  local_kept_ = KeptFromChildren(local_.get());
   open_remote(interfaces);
   return true;
 }
@@ -89,6 +90,7 @@ void AddressService::open_remote(char const* interfaces) {
   address_.host = permitted->address;
   address_.port = ntohs(bound.sin_port);
   remote_ = std::move(made);
+  remote_kept_ = KeptFromChildren(remote_.get());
 }
 
 void AddressService::answer(Credentials const& credentials, Handler const& handler) noexcept {

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/kept_from_children.hpp"
 #include "engine/base/shared_memory.hpp"
 #include "engine/base/take_each.hpp"
 #include "engine/net/session.hpp"
@@ -62,6 +63,8 @@ class AddressService {
   std::vector<std::byte> received_;  ///< allocated by open(): a query is answered without memory, too
   FileDescriptor local_;
   FileDescriptor remote_;
+  KeptFromChildren local_kept_;
+  KeptFromChildren remote_kept_;
 };
 
 /// The queries of a channel. Under the channel's lock.

@@ -36,7 +36,9 @@ void Inspection::open() noexcept {
       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));
   if (::bind(made.get(), reinterpret_cast<sockaddr const*>(&address), bytes) != 0) return;
   constexpr int max_waiting = 4;
-  if (::listen(made.get(), max_waiting) == 0) socket_ = std::move(made);
+  if (::listen(made.get(), max_waiting) != 0) return;
+  socket_ = std::move(made);
+  socket_kept_ = KeptFromChildren(fd());
 }
 
 void Inspection::answer(std::function<std::string()> const& describe) const noexcept {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "engine/base/kept_from_children.hpp"
 #include "engine/base/shared_memory.hpp"
 
 namespace mpixrma::engine {
@@ -24,6 +25,7 @@ class Inspection {
 
  private:
   FileDescriptor socket_;
+  KeptFromChildren socket_kept_;
 };
 
 }  // namespace mpixrma::engine

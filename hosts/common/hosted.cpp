@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "hosts/common/fork.hpp"
+#include "engine/base/fork.hpp"
 
 namespace {
 
@@ -16,7 +16,7 @@ constinit std::atomic<bool> opens_early{false};
 constinit std::atomic<mpix_host_opener> opener{nullptr};
 
 // The engine belongs to the parent.
-mpixrma::ChildHandler const child_handler{+[]() noexcept {
+mpixrma::engine::ChildHandler const child_handler{+[]() noexcept {
   mpix_host_offer_opener(nullptr);
   mpix_host_offer(nullptr, nullptr);
 }};

@@ -111,7 +111,7 @@ bool NamGrant::find_again() {
       nam::Session session = nam::Session::open(locator_, one_attempt_ms);
       if (number_of(session.map().control()) != control_) return false;
       std::lock_guard const held(lock_);
-      session_kept_ = KeptFromChildren(session.descriptor());
+      session_kept_ = engine::KeptFromChildren(session.descriptor());
       session_ = std::move(session);
       return true;
     } catch (nam::Error const& error) {

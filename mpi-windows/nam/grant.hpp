@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/kept_from_children.hpp"
 #include "mpi-windows/nam/connection_watch.hpp"
-#include "mpi-windows/nam/kept_from_children.hpp"
 #include "nam/client/session.hpp"
 
 namespace mpixrma::windows {
@@ -66,8 +66,8 @@ class NamGrant {
   std::mutex lock_;
   nam::Session session_;
   nam::GrantMapping memory_;
-  KeptFromChildren session_kept_;
-  KeptFromChildren locks_kept_;
+  engine::KeptFromChildren session_kept_;
+  engine::KeptFromChildren locks_kept_;
   std::uint64_t control_ = 0;
   std::map<nam::SharedControl::Slot, int> windows_;
   Spare spare_;

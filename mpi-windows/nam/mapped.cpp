@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "engine/base/kept_from_children.hpp"
 #include "mpi-windows/nam/error.hpp"
-#include "mpi-windows/nam/kept_from_children.hpp"
 #include "mpi-windows/nam/served.hpp"
 
 namespace mpixrma::windows {
@@ -19,7 +19,7 @@ class MappedNamWindow final : public ServedWindow {
       : ServedWindow(std::move(info)), grant_(std::move(grant)) {
     convert_server_errors([this] { grant_->memory().check(info_); });
     locks_ = grant_->locks_for(info_.slot);
-    locks_kept_ = KeptFromChildren(locks_->descriptor().get());
+    locks_kept_ = engine::KeptFromChildren(locks_->descriptor().get());
   }
   ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }
 
@@ -62,7 +62,7 @@ class MappedNamWindow final : public ServedWindow {
  private:
   std::shared_ptr<NamGrant> grant_;
   std::shared_ptr<nam::SharedControl const> locks_;
-  KeptFromChildren locks_kept_;
+  engine::KeptFromChildren locks_kept_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "mpi-windows/nam/kept_from_children.hpp"
+#include "engine/base/kept_from_children.hpp"
 #include "mpi-windows/nam/served.hpp"
 #include "nam/client/session.hpp"
 
@@ -46,7 +46,7 @@ class NamSession {
   nam::Locator locator_;
   std::mutex lock_;
   nam::Session session_;
-  KeptFromChildren session_kept_{session_.descriptor()};
+  engine::KeptFromChildren session_kept_{session_.descriptor()};
   std::atomic<std::uint64_t> newest_holder_{1};
 };
 

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/base/kept_from_children.hpp"
 #include "engine/net/network_devices.hpp"
 #include "mpi-windows/nam/description.hpp"
 #include "mpi-windows/nam/error.hpp"
-#include "mpi-windows/nam/kept_from_children.hpp"
 #include "mpi-windows/nam/part.hpp"
 #include "mpi-windows/nam/spread.hpp"
 #include "nam/client/follow.hpp"
@@ -42,7 +42,7 @@ struct ServerOfJob {
   explicit ServerOfJob(Args const&... args) : server(settings.private_bytes, args...) {}
 
   nam::PrivateServer server;
-  KeptFromChildren pipe_kept{server.liveness_pipe()};
+  engine::KeptFromChildren pipe_kept{server.liveness_pipe()};
 };
 
 /// Returns the grant of this job's private server. There is one server for the processes of this host and, if

@@ -6,7 +6,7 @@
 #include "datatype/datatype.hpp"
 #include "datatype/handle.hpp"
 #include "datatype/handle_cache.hpp"
-#include "hosts/common/fork.hpp"
+#include "engine/base/fork.hpp"
 #include "hosts/common/statistics_table.hpp"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
@@ -44,7 +44,7 @@ void become_child() noexcept {
   end_datatypes();
   clear_thread_cache();
 }
-ChildHandler const child_handler{&become_child};
+engine::ChildHandler const child_handler{&become_child};
 
 /// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI still works: the place to
 /// complete outstanding operations, for programs in every language. Not every MPI deletes those of

@@ -2,6 +2,9 @@
 #include "engine/net/address_service.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <span>
@@ -55,6 +58,36 @@ TEST(AddressQueries, GetTheAddressOfAnUnawareProcess) {
   EXPECT_EQ(answers[0].failure, nullptr);
   EXPECT_EQ(answers[0].address, pair.address);
   EXPECT_FALSE(pair.queries.are_pending());
+}
+
+/// A child of fork() that outlives the process does not keep its sockets.
+TEST(AddressQueries, EndWithTheProcessThatIsAsked) {
+  Credentials const origin = Credentials::make(3);
+  ServiceAddress where;
+  pid_t child = -1;
+  {
+    AddressService service;
+    ASSERT_TRUE(service.open(nullptr));
+    where = service.address();
+    child = ::fork();
+    if (child == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+  }
+  where.host = 0;
+  AddressQueries queries(origin);
+  queries.ask(asked, Credentials::make(asked).secret, std::as_bytes(std::span(&where, 1)));
+  int failures = 0;
+  // The child may not have run yet: the query is repeated.
+  for (int turn = 0; turn < 20 * many_turns && failures == 0; ++turn) {
+    queries.take_answers(
+        [&](AddressQueries::Answer const& answer) { failures += answer.failure != nullptr; });
+    ::usleep(1000);
+  }
+  EXPECT_EQ(failures, 1);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(AddressQueries, UseUdpIfTheUnixSocketIsMissing) {

@@ -4,7 +4,7 @@
 
 #include "engine/base/visibility.h"
 
-namespace mpixrma {
+namespace mpixrma::engine {
 
 /// Registers `handler`, which runs in every child before fork() returns there, on the child's only thread.
 /// It must take no locks, because another thread may have held them at the fork. Not thread-safe: call this
@@ -17,4 +17,4 @@ class ChildHandler {
   explicit ChildHandler(void (*handler)() noexcept) { call_in_children(handler); }
 };
 
-}  // namespace mpixrma
+}  // namespace mpixrma::engine

@@ -1,13 +1,16 @@
 /// Descriptors that children of fork() must not keep: a child that outlives a killed process would hold its
-/// locks at a memory server, and its sessions.
+/// locks and sessions at a memory server, and datagrams and connections to it would reach a socket that
+/// nobody reads.
 #pragma once
 
 #include <cstddef>
 
-namespace mpixrma::windows {
+#include "engine/base/visibility.h"
+
+namespace mpixrma::engine {
 
 /// While an object of this class exists, a child that is forked finds /dev/null at the descriptor.
-class KeptFromChildren {
+class MPIX_ENGINE_API KeptFromChildren {
  public:
   KeptFromChildren() = default;
   /// Has no effect if very many descriptors are registered already.
@@ -22,4 +25,4 @@ class KeptFromChildren {
   std::size_t place_ = none;
 };
 
-}  // namespace mpixrma::windows
+}  // namespace mpixrma::engine

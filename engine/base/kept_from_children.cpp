@@ -1,4 +1,4 @@
-#include "mpi-windows/nam/kept_from_children.hpp"
+#include "engine/base/kept_from_children.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,18 +7,18 @@
 #include <atomic>
 #include <utility>
 
-#include "hosts/common/fork.hpp"
+#include "engine/base/fork.hpp"
 
-namespace mpixrma::windows {
+namespace mpixrma::engine {
 
 namespace {
 
 // The descriptors plus 1; 0: unused. A child reads them without locks.
-constinit std::array<std::atomic<int>, 4096> registered{};
+constinit std::array<std::atomic<int>, 4096> kept_descriptors{};
 
 void replace_in_child() noexcept {
   int nothing = -1;
-  for (std::atomic<int>& each : registered) {
+  for (std::atomic<int>& each : kept_descriptors) {
     int const descriptor = each.exchange(0, std::memory_order_relaxed) - 1;
     if (descriptor < 0) continue;
     if (nothing < 0) nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -33,9 +33,9 @@ ChildHandler const child_handler{&replace_in_child};
 }  // namespace
 
 KeptFromChildren::KeptFromChildren(int descriptor) noexcept {
-  for (std::size_t place = 0; place < registered.size(); ++place) {
+  for (std::size_t place = 0; place < kept_descriptors.size(); ++place) {
     int unused = 0;
-    if (!registered[place].compare_exchange_strong(unused, descriptor + 1, std::memory_order_relaxed))
+    if (!kept_descriptors[place].compare_exchange_strong(unused, descriptor + 1, std::memory_order_relaxed))
       continue;
     place_ = place;
     return;
@@ -51,7 +51,7 @@ KeptFromChildren& KeptFromChildren::operator=(KeptFromChildren&& other) noexcept
 }
 
 KeptFromChildren::~KeptFromChildren() {
-  if (place_ != none) registered[place_].store(0, std::memory_order_relaxed);
+  if (place_ != none) kept_descriptors[place_].store(0, std::memory_order_relaxed);
 }
 
-}  // namespace mpixrma::windows
+}  // namespace mpixrma::engine
