@@ -60,14 +60,16 @@ bool all_map(RankTable const& table, std::uint32_t grants) {
 
 /// Collective: the first process creates the window or connects to it, the others join. If all processes
 /// already map the grants, joining cannot fail and needs no agreement. The call note_mapped(0) discards the
-/// record of mapped grants first, so that no process relies on the record after a failure.
-template <typename Make>
-int share_nam(Window& window, MPI_Comm comm, Make make) {
+/// record of mapped grants first, so that no process relies on the record after a failure. `adopt` takes what
+/// the window needs of `window.nam`, before the agreement, because it may lack memory.
+template <typename Make, typename Adopt>
+int share_nam(Window& window, MPI_Comm comm, Make make, Adopt adopt) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   Outcome made;
   auto const describe = [&] {
     window.nam = make();
+    adopt();
     made.text = window.nam->description();
     made.mapping_id = window.nam->mapping_id();
   };
@@ -79,21 +81,25 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
   Outcome joined;
   auto const join = [&] {
     window.nam = NamWindow::join(made.text, {.is_mapped = is_mapped, .encrypt = window.hints.encrypt()});
+    adopt();
   };
   if (rank != 0) joined.error_class = error_class_of_call(join, &joined.text);
   if (!is_mapped) agree(&joined, rank, comm);
   if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
   NamWindow::note_mapped(window.nam->mapping_id());
+  return MPI_SUCCESS;
+}
+
+void adopt_hints(Window& window) {
   window.hints.set_port(window.nam->port());
   std::uint64_t const chunk = window.nam->chunk_bytes();
   window.hints.set_chunk_size(chunk != 0 ? std::to_string(chunk) : "");
-  return MPI_SUCCESS;
 }
 
 }  // namespace
 
 int allocate_at_server(Window& window, MPI_Comm comm) {
-  int const error = share_nam(window, comm, [&window] {
+  auto const allocate = [&window] {
     std::vector<std::uint64_t> sizes;
     std::vector<std::uint64_t> units;
     for (RankEntry const& entry : window.table) {
@@ -105,7 +111,8 @@ int allocate_at_server(Window& window, MPI_Comm comm) {
         sizes, units,
         {persistent, window.hints.durability(), window.hints.mode(), window.hints.chunk_size(),
          window.table.is_one_host(), window.hints.encrypt()});
-  });
+  };
+  int const error = share_nam(window, comm, allocate, [&window] { adopt_hints(window); });
   if (error != MPI_SUCCESS && window.processes.rank == 0) release_nam(window);
   return error;
 }
@@ -114,18 +121,20 @@ int connect_window(Window& window, MPI_Comm comm) {
   window.memory.flavor = MPI_WIN_FLAVOR_ALLOCATE;
   window.processes.rank = MPI_PROC_NULL;
   PMPI_Comm_dup(comm, &window.processes.connected_comm);
-  int const error = share_nam(window, comm, [&window] {
+  auto const connect = [&window] {
     return NamWindow::connect(window.hints.port_name(), {window.hints.encrypt(), window.hints.follow()});
-  });
-  if (error != MPI_SUCCESS) return error;
-  window.processes.size = window.nam->ranks();
-  window.targets.open(window.processes.size);
-  RankEntry* const entries = window.table.open(window.processes.size);
-  for (int rank = 0; rank < window.processes.size; ++rank) {
-    entries[rank].size = window.nam->size(rank);
-    entries[rank].disp_unit = window.nam->disp_unit(rank);
-  }
-  return MPI_SUCCESS;
+  };
+  auto const adopt = [&window] {
+    adopt_hints(window);
+    window.processes.size = window.nam->ranks();
+    window.targets.open(window.processes.size);
+    RankEntry* const entries = window.table.open(window.processes.size);
+    for (int rank = 0; rank < window.processes.size; ++rank) {
+      entries[rank].size = window.nam->size(rank);
+      entries[rank].disp_unit = window.nam->disp_unit(rank);
+    }
+  };
+  return share_nam(window, comm, connect, adopt);
 }
 
 int fail_to_connect(MPI_Comm comm, int error_class) {
