@@ -30,6 +30,11 @@ class QueuedOperation final : public QueuedCall {
     }
   }
 
+  /// Without memory for its place in the queue, the call is dropped, and its request with it.
+  ~QueuedOperation() override {
+    if (completion_ != nullptr) drop_request(completion_);
+  }
+
   void give_request(RequestCompletion* completion) noexcept { completion_ = completion; }
 
   int issue(Window& window, Target& target, engine::Status access) override {
@@ -57,7 +62,9 @@ class QueuedOperation final : public QueuedCall {
     }
     operation_.completion = completion_;
     engine::Issued const issued = issue_to_engine(window, target, operation_);
-    return issued.complete ? finish(issued.status) : MPI_SUCCESS;
+    if (issued.complete) return finish(issued.status);
+    completion_ = nullptr;  // the engine completes it
+    return MPI_SUCCESS;
   }
   /// Issues the operation while the target is still queued. An operation with a request is complete on
   /// return.
@@ -102,9 +109,11 @@ int queue_operation(Window& window, Target& target, engine::RmaOp const& operati
   if (completion == nullptr) return MPI_ERR_NO_MEM;
   completion->subject = subject_of(window, target, operation);
   // Read before the operation can complete: its completion object goes back to the pool then.
-  *request = completion->handle;
+  MPI_Request const handle = completion->handle;
   call->give_request(completion);
-  return enqueue(window, target, std::move(call));
+  int const error = enqueue(window, target, std::move(call));
+  *request = handle;
+  return error;
 }
 
 }  // namespace mpixrma::windows

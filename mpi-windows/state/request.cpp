@@ -64,11 +64,13 @@ void complete_aggregate_request(engine::Completion& self, engine::Status status,
 }  // namespace
 
 RequestCompletion* open_request(void* window, std::uint32_t context) {
-  mpix_handle_t handle = 0;
-  mpix_host_request_t* const request = mpix_host_operations()->window_request_create(window, &handle);
-  if (request == nullptr) return nullptr;
   RequestCompletion* const completion = pool.take();
-  completion->request = request;
+  mpix_handle_t handle = 0;
+  completion->request = mpix_host_operations()->window_request_create(window, &handle);
+  if (completion->request == nullptr) {
+    pool.give_back(completion);
+    return nullptr;
+  }
   completion->context = context;
   completion->handle = handle_from<MPI_Request>(handle);
   completion->done = &complete_request;
