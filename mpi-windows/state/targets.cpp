@@ -1,5 +1,10 @@
 #include "mpi-windows/state/targets.hpp"
 
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "engine/base/log.hpp"
 
 namespace mpixrma::windows {
@@ -29,16 +34,16 @@ bool use_piece(Window& window, Target& target, NamPiece const& piece) {
 /// Returns false if a piece is unreachable.
 bool use_server_memory(Window& window, Target& target, std::vector<NamPiece> const& pieces) {
   if (pieces.size() == 1) return use_piece(window, target, pieces.front());
-  auto region = std::make_unique<StripedRegion>();
-  region->chunk_bytes = window.nam->chunk_bytes();
+  auto made = std::make_unique<StripedRegion>();
+  StripedRegion& region = *made;
+  target.striped_region = std::move(made);
+  region.chunk_bytes = window.nam->chunk_bytes();
   bool found = true;
   for (NamPiece const& piece : pieces) {
-    Target& part = *region->parts.emplace_back(std::make_unique<Target>());
+    Target& part = *region.parts.emplace_back(std::make_unique<Target>());
     part.rank = target.rank;
     found = use_piece(window, part, piece) && found;
   }
-  target.striped_region = std::move(region);
-  if (!found) release_memory(window.engine, target);
   return found;
 }
 
@@ -76,6 +81,27 @@ bool find_memory(Window& window, Target& target) {
   return true;
 }
 
+/// A target that is not in the table yet; if it does not get there, its peers are released.
+class NewTarget {
+ public:
+  NewTarget(engine::Engine& engine, int rank) : engine_(engine), target_(std::make_unique<Target>()) {
+    target_->rank = rank;
+  }
+  NewTarget(NewTarget const&) = delete;
+  NewTarget& operator=(NewTarget const&) = delete;
+  ~NewTarget() {
+    if (target_ != nullptr) release_peers(engine_, *target_);
+  }
+
+  Target& operator*() const noexcept { return *target_; }
+  Target* operator->() const noexcept { return target_.get(); }
+  Target* release() noexcept { return target_.release(); }
+
+ private:
+  engine::Engine& engine_;
+  std::unique_ptr<Target> target_;
+};
+
 void log_path(Window const& window, Target const& target) {
   engine::Log const log(Window::verbose, window.engine.process());
   if (!log.shows(engine::LogLevel::paths)) return;
@@ -91,7 +117,8 @@ void log_path(Window const& window, Target const& target) {
 
 }  // namespace
 
-void release_memory(engine::Engine& engine, Target& target) {
+void release_peers(engine::Engine& engine, Target& target) {
+  if (target.process != nullptr) engine.peers.release(*target.process);
   for_each_part(target, [&](Target& part) {
     if (part.memory_owner != nullptr) engine.peers.release(*part.memory_owner);
   });
@@ -99,18 +126,15 @@ void release_memory(engine::Engine& engine, Target& target) {
 
 Target* make_target(Window& window, int rank) {
   if (!window.processes.contains(rank)) return nullptr;
-  std::lock_guard const held(window.creation);
-  if (Target* const made = window.targets.find(rank)) return made;
   RankEntry const entry = window.table[rank];
-  auto target = std::make_unique<Target>();
-  target->rank = rank;
-  // A connected window has no peers for the creating ranks.
+  NewTarget target(window.engine, rank);
+  // A connected window has no peers for the creating ranks. Without the lock, because an address may arrive
+  // late.
   bool const knows_ranks = !window.processes.is_connected();
   if (knows_ranks && (target->process = window.engine.peers.find(entry.process)) == nullptr) return nullptr;
-  if (!find_memory(window, *target)) {
-    if (knows_ranks) window.engine.peers.release(*target->process);
-    return nullptr;
-  }
+  std::lock_guard const held(window.creation);
+  if (Target* const made = window.targets.find(rank)) return made;
+  if (!find_memory(window, *target)) return nullptr;
   if (target->memory_owner != nullptr) target->guard = &target->memory_owner->guard();
   target->disp_unit = window.is_dynamic() ? 1 : entry.disp_unit;
   target->control_exposure = entry.control;

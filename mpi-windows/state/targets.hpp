@@ -15,7 +15,7 @@ inline Target* find_target(Window& window, int rank) {
   window.targets.note_recent(*known);
   return known;
 }
-/// Releases the peers that have the target's memory.
-void release_memory(engine::Engine& engine, Target& target);
+/// Releases the peers of the target: its process and those that have its memory.
+void release_peers(engine::Engine& engine, Target& target);
 
 }  // namespace mpixrma::windows

@@ -60,8 +60,7 @@ Window::~Window() {
   if (control.base != nullptr) (void)engine.memory.free(control.base);
   if (own_lock.exists) (void)engine.locks.destroy(own_lock.id, /*count=*/1);
   targets.for_each([this](Target& target) {
-    if (target.process != nullptr) engine.peers.release(*target.process);
-    release_memory(engine, target);
+    release_peers(engine, target);
     delete &target;
   });
   int finalized = 0;  // MPI_Finalize deletes windows that were not freed; MPI calls are not permitted then
