@@ -186,8 +186,11 @@ void NamGrant::persist(nam::WindowInfo const& window) {
 /// the kernel distinguishes locks by open file description.
 std::shared_ptr<nam::SharedControl const> NamGrant::locks_for(nam::SharedControl::Slot slot) {
   std::lock_guard const held(lock_);
-  if (windows_[slot]++ == 0) return {std::shared_ptr<void>(), &memory_.control()};
-  return std::make_shared<nam::SharedControl const>(memory_.control().reopen());
+  auto& uses = windows_[slot];
+  std::shared_ptr<nam::SharedControl const> locks(std::shared_ptr<void>(), &memory_.control());
+  if (uses != 0) locks = std::make_shared<nam::SharedControl const>(memory_.control().reopen());
+  ++uses;  // last, because the process may have no descriptor left
+  return locks;
 }
 
 void NamGrant::give_back_locks(nam::SharedControl::Slot slot) {

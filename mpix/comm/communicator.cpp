@@ -94,20 +94,26 @@ void Communicator::retire() {
   counters_.drop();
 }
 
-Target* Communicator::make_target(int rank) {
-  engine::Engine& engine = engine_of_process();
-  std::uint64_t process = 0;
-  if (host().process_of_rank(word_of(handle()), rank, &process) != 0) return nullptr;
-  engine::Peer* const peer = engine.peers.find(process);
-  if (peer == nullptr) return nullptr;
-
+std::atomic<Target*>& Communicator::entry_of(int rank) {
   std::lock_guard const held(communicator_pool.lock());
   auto const index = static_cast<std::size_t>(rank);
   auto& page = pages_[index / page_size];
   if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
-  auto& entry = page.load(std::memory_order_relaxed)->targets[index % page_size];
+  return page.load(std::memory_order_relaxed)->targets[index % page_size];
+}
+
+Target* Communicator::make_target(int rank) {
+  engine::Engine& engine = engine_of_process();
+  std::uint64_t process = 0;
+  if (host().process_of_rank(word_of(handle()), rank, &process) != 0) return nullptr;
+  // All memory before the peer gets a user.
+  auto made = std::make_unique<Target>();
+  auto& entry = entry_of(rank);
+  engine::Peer* const peer = engine.peers.find(process);
+  if (peer == nullptr) return nullptr;
+
+  std::lock_guard const held(communicator_pool.lock());
   if (entry.load(std::memory_order_relaxed) == nullptr) {
-    auto made = std::make_unique<Target>();
     made->peer = peer;
     made->rank = rank;
     made->context = context();

@@ -62,7 +62,7 @@ class MPIX_INTERNAL_API Communicator {
   /// As target(), but returns nullptr if the look-up needs more than a few instructions.
   Target* known_target(int rank) const noexcept {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
-    // Acquire for both loads: they pair with the releases in make_target().
+    // Acquire for both loads: they pair with the releases in entry_of() and make_target().
     Page const* const page =
         pages_[static_cast<std::size_t>(rank) / page_size].load(std::memory_order_acquire);
     if (page == nullptr) return nullptr;
@@ -128,6 +128,7 @@ class MPIX_INTERNAL_API Communicator {
 
   static Communicator* find_slow_path(MPI_Comm comm);
   Target* make_target(int rank);
+  std::atomic<Target*>& entry_of(int rank);
   std::size_t pages_count() const noexcept {
     return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
   }

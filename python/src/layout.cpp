@@ -44,16 +44,15 @@ int as_int(Py_ssize_t extent) {
 /// Builds the datatype from the innermost dimension outwards. Dimensions that continue each other are merged.
 Layout make(Element element, Strides const& strides) {
   require_mpi();
-  MPI_Datatype current = MPI_DATATYPE_NULL;
-  check(MPI_Type_contiguous(element.per_item, element.datatype, &current));
+  MPI_Datatype items = MPI_DATATYPE_NULL;
+  check(MPI_Type_contiguous(element.per_item, element.datatype, &items));
+  Layout current(items, &free_datatype);
   Py_ssize_t length = 1, stride = strides.item_size;  // of the dimension that is being collected
   auto const wrap = [&] {
     if (length == 1) return;
     MPI_Datatype outer = MPI_DATATYPE_NULL;
-    int const code = MPI_Type_create_hvector(as_int(length), 1, stride, current, &outer);
-    MPI_Type_free(&current);
-    check(code);
-    current = outer;
+    check(MPI_Type_create_hvector(as_int(length), 1, stride, current.get(), &outer));
+    current.reset(outer, &free_datatype);
   };
   for (std::size_t i = strides.shape.size(); i-- > 0;) {
     if (strides.shape[i] == 1) continue;
@@ -66,8 +65,9 @@ Layout make(Element element, Strides const& strides) {
     stride = strides.strides[i];
   }
   wrap();
-  check(MPI_Type_commit(&current));
-  return {current, &free_datatype};
+  MPI_Datatype committed = current.get();
+  check(MPI_Type_commit(&committed));
+  return current;
 }
 
 }  // namespace
