@@ -60,7 +60,8 @@ struct MessageStream {
   Credit credit;
   std::uint64_t newest_sent = 0;                          ///< position of the newest message sent
   [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
-  bool newest_has_delayed_ack = false;                    ///< the acknowledgement of `newest_sent` is delayed
+  bool newest_has_delayed_ack : 1 = false;                ///< the acknowledgement of `newest_sent` is delayed
+  bool is_due : 1 = false;                                ///< OperationStreams::note_due() was called
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
   /// Nothing is sent: a disconnect request is unanswered, or UCX has yet to start in one of the processes.
   bool suspended = false;

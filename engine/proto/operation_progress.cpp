@@ -27,13 +27,17 @@ void OperationStreams::progress(Peer& peer) {
 }
 
 void OperationStreams::note_due(Peer& peer) noexcept {
-  if (std::ranges::find(due_, &peer) == due_.end()) due_.push_back(&peer);
+  MessageStream& stream = peer.state().messages;
+  if (stream.is_due) return;
+  stream.is_due = true;
+  due_.push_back(&peer);
 }
 
 void OperationStreams::progress_due() {
   while (!due_.empty()) {
     Peer& peer = *due_.back();
     due_.pop_back();
+    peer.state().messages.is_due = false;
     progress(peer);
   }
 }
