@@ -60,7 +60,7 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
     auto const found = queues_.find(lock);
     if (found == queues_.end()) continue;
     for (auto const& [owner, granted] : found->second.members) remove_members(owner.process, 1);
-    for (Waiting const& waiting : found->second.waiting) answer(waiting.request, Status::bad_argument);
+    for (Waiting const& waiting : found->second.waiting) decide(waiting.request, Status::bad_argument);
     clock_->publish(lock, 0);
     queues_.erase(found);
   }
@@ -73,23 +73,23 @@ std::size_t LockTable::OwnerHash::operator()(Owner const& owner) const noexcept 
   return std::hash<std::uint64_t>{}(owner.process ^ (owner.number * spread));
 }
 
-void LockTable::answer(Request const& request, Status status) {
-  Answers& answers = *request.answers;
-  answers.answers_.push_back({request.owner.process, request.operation_id, request.sequence, status});
-  answers.news_.store(true, std::memory_order_relaxed);
-  if (&answers != own_) answers.wake();
+void LockTable::decide(Request const& request, Status status) {
+  Decisions& decisions = *request.decisions;
+  decisions.decisions_.push_back({request.owner.process, request.operation_id, request.sequence, status});
+  decisions.news_.store(true, std::memory_order_relaxed);
+  if (&decisions != own_) decisions.wake();
 }
 
-std::vector<LockTable::Answer> LockTable::take_answers(Answers& own) {
+std::vector<LockTable::Decision> LockTable::take_decisions(Decisions& own) {
   TableGuard const visit(*this, &own);
   own.news_.store(false, std::memory_order_relaxed);
-  return std::exchange(own.answers_, {});
+  return std::exchange(own.decisions_, {});
 }
 
 /// Returns the queue, which all requests must join from here on; the end if the request is rejected.
 LockTable::Queues::iterator LockTable::queue_for(LockId lock, Request const& request) {
   auto const refuse = [&](Status status) {
-    answer(request, status);
+    decide(request, status);
     // The sender's attempt in shared memory may have held up waiting requests.
     if (auto const entry = queues_.find(lock); entry != queues_.end()) serve(entry);
     return queues_.end();
@@ -120,7 +120,7 @@ void LockTable::grant(Queue& queue, Request const& request) {
   queue.members.at(request.owner) = true;
   ++queue.grants;
   queue.exclusive = request.mode == LockMode::exclusive;
-  answer(request, Status::ok);
+  decide(request, Status::ok);
 }
 
 void LockTable::remove_grants(Queue& queue, std::size_t count) noexcept {
@@ -135,7 +135,7 @@ void LockTable::remove_members(std::uint64_t process, std::size_t members) noexc
 }
 
 void LockTable::acquire(LockId lock, Request const& request) {
-  TableGuard const visit(*this, request.answers);
+  TableGuard const visit(*this, request.decisions);
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
   add(entry->second, request);
@@ -196,7 +196,7 @@ void LockTable::set_deadline(std::int64_t deadline) noexcept {
   (void)::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
 }
 
-void LockTable::admit_overtaking(Answers& own) {
+void LockTable::admit_overtaking(Decisions& own) {
   TableGuard const visit(*this, &own);
   std::int64_t const now = Clock::now().time_since_epoch().count();
   std::int64_t next_deadline = no_deadline;
@@ -229,7 +229,7 @@ void LockTable::publish_earliest(LockId lock, Queue const& queue) noexcept {
 }
 
 void LockTable::try_acquire(LockId lock, Request const& request) {
-  TableGuard const visit(*this, request.answers);
+  TableGuard const visit(*this, request.decisions);
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
   Queue& queue = entry->second;
@@ -238,12 +238,12 @@ void LockTable::try_acquire(LockId lock, Request const& request) {
     add(queue, request);
     grant(queue, request);
   } else {
-    answer(request, Status::busy);
+    decide(request, Status::busy);
   }
   serve(entry);
 }
 
-Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
+Status LockTable::release(LockId lock, Owner const& owner, Decisions& own) {
   TableGuard const visit(*this, &own);
   auto const entry = queues_.find(lock);
   if (entry == queues_.end()) return Status::bad_argument;
@@ -257,14 +257,14 @@ Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
   return Status::ok;
 }
 
-Status LockTable::note_release(LockId lock, Answers& own) {
+Status LockTable::note_release(LockId lock, Decisions& own) {
   TableGuard const visit(*this, &own);
   if (!exists(lock)) return Status::bad_argument;
   if (auto const entry = queues_.find(lock); entry != queues_.end()) serve(entry);
   return Status::ok;
 }
 
-void LockTable::forget(std::uint64_t process, Answers& own) {
+void LockTable::forget(std::uint64_t process, Decisions& own) {
   TableGuard const visit(*this, &own);
   bool held_some = false;
   for (auto next = queues_.begin(); next != queues_.end() && members_.contains(process);) {
@@ -285,7 +285,7 @@ void LockTable::forget(std::uint64_t process, Answers& own) {
     serve(entry);
   }
   members_.erase(process);
-  std::erase_if(own.answers_, [&](Answer const& answer) { return answer.process == process; });
+  std::erase_if(own.decisions_, [&](Decision const& decision) { return decision.process == process; });
   if (held_some)
     log_.write(LogLevel::error, "process %s ended while it held locks", log_.name(process).c_str());
 }
@@ -333,7 +333,7 @@ void LockTable::drop_ended(LockId lock) noexcept {
   });
 }
 
-void LockTable::poll_holders(Answers& own) {
+void LockTable::poll_holders(Decisions& own) {
   if (!watches_.load(std::memory_order_relaxed)) return;
   TableGuard const visit(*this, &own);
   bool has_ended = false;

@@ -30,25 +30,25 @@ namespace mpixrma::engine {
 
 class LockTable {
  public:
-  /// The answer to the request with this operation id. Status::ok: the origin holds the lock.
-  struct Answer {
+  /// The decision on the request with this operation id: a grant (Status::ok) or a refusal.
+  struct Decision {
     std::uint64_t process;
     std::uint64_t operation_id;
     std::uint64_t sequence;
     Status status;
   };
-  /// The destination of answers to the requests that arrived on one channel.
-  class Answers {
+  /// The destination of the decisions on requests that arrived on one channel.
+  class Decisions {
    public:
-    /// Whether there are answers to be taken, or poll_holders() has something to do.
+    /// Whether there are decisions to be taken, or poll_holders() has something to do.
     bool has_news() const noexcept { return news_.load(std::memory_order_relaxed); }
 
-    /// Called when answers come from another channel or from the process itself.
+    /// Called when a request of another channel, or of the process itself, has caused decisions.
     std::function<void()> wake = [] {};
 
    private:
     friend class LockTable;
-    std::vector<Answer> answers_;  ///< under the table's lock
+    std::vector<Decision> decisions_;  ///< under the table's lock
     std::atomic<bool> news_{false};
   };
   /// An owner in another process or, for a request that this process sends to itself, in this one.
@@ -64,7 +64,7 @@ class LockTable {
     LockTime time;   ///< LockRequest::time
     std::uint64_t operation_id;
     std::uint64_t sequence;  ///< position in the origin's stream, which waits for the lock; 0: none
-    Answers* answers;
+    Decisions* decisions;
   };
 
   using Clock = std::chrono::steady_clock;
@@ -94,24 +94,24 @@ class LockTable {
   /// not exist; none is destroyed.
   Status destroy(LockId first, std::uint32_t count);
 
-  /// Joins the queue; the answer comes at once or later.
+  /// Joins the queue; the decision is made at once or later.
   void acquire(LockId lock, Request const& request);
-  /// Never waits: answers Status::busy if the lock cannot be granted at once.
+  /// Never queues the request: decides Status::busy if the lock cannot be granted at once.
   void try_acquire(LockId lock, Request const& request);
   /// bad_argument: `owner` does not hold the lock by a grant of the agent.
-  Status release(LockId lock, Owner const& owner, Answers& own);
+  Status release(LockId lock, Owner const& owner, Decisions& own);
   /// An owner that had acquired the lock without the agent has released it. bad_argument: the lock does not
   /// exist.
-  Status note_release(LockId lock, Answers& own);
+  Status note_release(LockId lock, Decisions& own);
   /// Removes the grants and requests of a process that is gone.
-  void forget(std::uint64_t process, Answers& own);
+  void forget(std::uint64_t process, Decisions& own);
   /// Whether the process holds a grant or waits.
   bool concerns(std::uint64_t process) const;
 
   /// Describes the holders of the locks and the waiting requests as text.
   void describe(BoundedText& text);
 
-  std::vector<Answer> take_answers(Answers& own);
+  std::vector<Decision> take_decisions(Decisions& own);
 
   /// Whether admit_overtaking() may have something to do.
   bool is_overtake_due() const noexcept {
@@ -119,12 +119,12 @@ class LockTable {
     return deadline != no_deadline && Clock::now().time_since_epoch().count() >= deadline;
   }
   /// Lets the requests whose overtake delay has ended pass all exclusive ones.
-  void admit_overtaking(Answers& own);
+  void admit_overtaking(Decisions& own);
   /// Becomes readable when the overtake delay of a request ends.
   int timer_fd() const noexcept { return timer_.get(); }
 
   /// Detects the end of processes that have acquired locks without the agent and that requests wait for.
-  void poll_holders(Answers& own);
+  void poll_holders(Decisions& own);
 
   /// As in ProcessWatch, for the holders that requests wait for.
   int fd() const noexcept { return watch_.fd(); }
@@ -153,10 +153,10 @@ class LockTable {
   };
   using Queues = std::unordered_map<LockId, Queue>;
 
-  /// Locks the table on behalf of a thread that will check its answers itself.
+  /// Locks the table on behalf of a thread that will check its decisions itself.
   class TableGuard {
    public:
-    TableGuard(LockTable& table, Answers* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
+    TableGuard(LockTable& table, Decisions* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
     ~TableGuard() { table_.own_ = nullptr; }
     TableGuard(TableGuard const&) = delete;
     TableGuard& operator=(TableGuard const&) = delete;
@@ -171,7 +171,7 @@ class LockTable {
   }
   bool exists(LockId lock) const noexcept { return lock < exists_.size() && exists_[lock]; }
   Queues::iterator queue_for(LockId lock, Request const& request);
-  void answer(Request const& request, Status status);
+  void decide(Request const& request, Status status);
   bool admits(LockId lock, Queue const& queue, LockMode mode) noexcept;
   void add(Queue& queue, Request const& request);
   void grant(Queue& queue, Request const& request);
@@ -197,8 +197,8 @@ class LockTable {
   std::vector<bool> exists_;
   Queues queues_;
   std::unordered_map<std::uint64_t, std::size_t> members_;  ///< members of all queues, by process
-  Answers* own_ = nullptr;  ///< answers of the thread that has the table locked
-  ProcessWatch watch_;      ///< by pid
+  Decisions* own_ = nullptr;  ///< decisions of the thread that has the table locked
+  ProcessWatch watch_;        ///< by pid
   std::atomic<bool> watches_{false};
 };
 

@@ -31,8 +31,8 @@ class LockReplies {
   void send_due();
 
  private:
-  void send(Origin& origin, LockTable::Answer const& answer);
-  void resume_stream(Origin& origin, LockTable::Answer const& answer);
+  void send(Origin& origin, LockTable::Decision const& decision);
+  void resume_stream(Origin& origin, LockTable::Decision const& decision);
 
   Parts parts_;
 };

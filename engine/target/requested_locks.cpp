@@ -14,7 +14,7 @@ void RequestedLocks::acquire(Origin const& origin, wire::RequestHeader const& he
                                    .time = header.lock_time,
                                    .operation_id = in_stream ? header.context : header.operation_id,
                                    .sequence = in_stream ? header.sequence : 0,
-                                   .answers = &answers_};
+                                   .decisions = &decisions_};
   auto const lock = static_cast<LockId>(header.address);
   attempt ? table_.try_acquire(lock, request) : table_.acquire(lock, request);
 }
@@ -23,8 +23,8 @@ Status RequestedLocks::release(Origin const& origin, wire::RequestHeader const& 
   auto const lock = static_cast<LockId>(header.address);
   if (static_cast<wire::LockReleaseKind>(header.operation) ==
       wire::LockReleaseKind::acquired_in_shared_memory)
-    return table_.note_release(lock, answers_);
-  return table_.release(lock, {origin.process, header.owner}, answers_);
+    return table_.note_release(lock, decisions_);
+  return table_.release(lock, {origin.process, header.owner}, decisions_);
 }
 
 }  // namespace mpixrma::engine

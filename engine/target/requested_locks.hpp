@@ -16,33 +16,34 @@ class RequestedLocks {
  public:
   explicit RequestedLocks(LockTable& table) noexcept : table_(table) {}
 
-  /// Sets the function that wakes the agent, for answers from another channel or from this process itself.
-  void set_wake(std::function<void()> wake) { answers_.wake = std::move(wake); }
+  /// Sets the function that wakes the agent, for decisions that requests of another channel, or of this
+  /// process itself, have caused.
+  void set_wake(std::function<void()> wake) { decisions_.wake = std::move(wake); }
 
-  /// LockTable gives the answer. For an in-stream lock, the answer's operation id is the context of its
-  /// errors.
+  /// take_decisions() returns the decision. For an in-stream lock, the decision's operation id is the context
+  /// of its errors.
   void acquire(Origin const& origin, wire::RequestHeader const& header);
   Status release(Origin const& origin, wire::RequestHeader const& header);
 
-  /// Whether there are answers to be taken, or poll_holders() has something to do.
-  bool has_news() const noexcept { return answers_.has_news(); }
-  std::vector<LockTable::Answer> take_answers() { return table_.take_answers(answers_); }
+  /// Whether there are decisions to be taken, or poll_holders() has something to do.
+  bool has_news() const noexcept { return decisions_.has_news(); }
+  std::vector<LockTable::Decision> take_decisions() { return table_.take_decisions(decisions_); }
   /// Detects ended lock holders and grants their locks to waiting requests.
-  void poll_holders() { table_.poll_holders(answers_); }
+  void poll_holders() { table_.poll_holders(decisions_); }
   /// Lets requests pass whose overtake delay has ended.
   void admit_overtaking() {
-    if (table_.is_overtake_due()) table_.admit_overtaking(answers_);
+    if (table_.is_overtake_due()) table_.admit_overtaking(decisions_);
   }
 
   /// Whether the process holds a lock that the agent has granted, or waits for one. Such a process is not
   /// idle: its connection must stay open.
   bool concern(std::uint64_t process) const noexcept { return table_.concerns(process); }
   /// Removes the grants and requests of a process that is gone.
-  void forget(std::uint64_t process) { table_.forget(process, answers_); }
+  void forget(std::uint64_t process) { table_.forget(process, decisions_); }
 
  private:
   LockTable& table_;
-  LockTable::Answers answers_;
+  LockTable::Decisions decisions_;
 };
 
 }  // namespace mpixrma::engine

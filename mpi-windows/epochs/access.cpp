@@ -44,7 +44,7 @@ int open_or_queue(Window& window, Target& target, Requirement requirement) {
   if (requirement == Requirement::lock && !try_lock(window, target, engine::LockMode::shared, Lock::shared))
     error = request_lock(window, target, engine::LockMode::shared, LockWay::alone, &awaited);
   if (requirement == Requirement::lock && awaited != Awaited::nothing &&
-      wait_for_answer(window, target, awaited)) {
+      wait_until_received(window, target, awaited)) {
     awaited = Awaited::nothing;
     error = target.queue->refusal;
   }

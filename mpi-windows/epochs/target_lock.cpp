@@ -64,7 +64,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, LockWay 
   return issued.complete ? class_of(window, issued.status) : MPI_SUCCESS;
 }
 
-bool wait_for_answer(Window& window, Target& target, Awaited awaited) {
+bool wait_until_received(Window& window, Target& target, Awaited awaited) {
   if (awaited == Awaited::nam_lock) return try_nam_lock(window, target);
   constexpr unsigned polls_before_question = 1000;
   TargetQueue& queue = *target.queue;

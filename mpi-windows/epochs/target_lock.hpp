@@ -32,7 +32,7 @@ enum class LockWay : std::uint8_t { alone, in_stream };
 int request_lock(Window& window, Target& target, engine::LockMode mode, LockWay way, Awaited* awaited);
 /// Waits until the target has received the request: a free lock has been granted by then. Returns whether the
 /// lock has been granted or refused.
-bool wait_for_answer(Window& window, Target& target, Awaited awaited);
+bool wait_until_received(Window& window, Target& target, Awaited awaited);
 /// Whether the requested lock has been granted, or refused.
 bool take_lock_decision(Window& window, Target& target);
 /// Records a lock that this process holds, or will hold before any lock that it requests later.

@@ -40,7 +40,7 @@ struct Target {
   std::unique_ptr<SharedLocks> words = std::make_unique<SharedLocks>();
   std::unique_ptr<LockClock> clock = std::make_unique<LockClock>();
   LockTable table;
-  LockTable::Answers answers;
+  LockTable::Decisions decisions;
 };
 using Targets = std::vector<std::unique_ptr<Target>>;
 
@@ -53,7 +53,7 @@ using Program = std::vector<Step>;
 
 class Process {
  public:
-  enum class State { runs, sends, waits, is_answered };
+  enum class State { runs, sends, waits, is_decided };
 
   Process(std::uint64_t number, Targets& targets, std::vector<bool> near_targets, Program program)
       : near(std::move(near_targets)),
@@ -80,7 +80,7 @@ class Process {
 
   void go() {
     if (state == State::sends) return arrive();
-    if (state == State::is_answered) return take_answer();
+    if (state == State::is_decided) return take_decision();
     step().give_back ? give_back(step().target) : take();
   }
 
@@ -102,7 +102,7 @@ class Process {
     if (near[step().target]) {
       auto const [outcome, tell] = target().word().try_lock(holder(), step().mode);
       if (outcome == SharedLock::Outcome::done) return hold(Held::in_memory);
-      if (tell) (void)target().table.note_release(0, target().answers);
+      if (tell) (void)target().table.note_release(0, target().decisions);
     }
     request_ = {.mode = step().mode, .owner = 1};
     if (near[step().target]) clock_->raise(target().clock->now());
@@ -113,9 +113,9 @@ class Process {
   void arrive() {
     state = State::waits;
     target().table.acquire(
-        0, {{number_, 1}, request_.mode, request_.overtakes, request_.time, number_, 0, &target().answers});
+        0, {{number_, 1}, request_.mode, request_.overtakes, request_.time, number_, 0, &target().decisions});
   }
-  void take_answer() {
+  void take_decision() {
     state = State::runs;
     clock_->raise(target().clock->now());
     grants_[step().target] = group_.note_granted(request_.mode, request_.time);
@@ -126,9 +126,9 @@ class Process {
     if (held_[target] == Held::in_memory) {
       auto const [outcome, tell] = of.word().unlock(holder());
       ASSERT_EQ(outcome, SharedLock::Outcome::done);
-      if (tell) (void)of.table.note_release(0, of.answers);
+      if (tell) (void)of.table.note_release(0, of.decisions);
     } else {
-      ASSERT_EQ(of.table.release(0, {number_, 1}, of.answers), Status::ok);
+      ASSERT_EQ(of.table.release(0, {number_, 1}, of.decisions), Status::ok);
       group_.note_released(modes_[target], grants_[target]);
       clock_->raise(of.clock->now());
     }
@@ -167,7 +167,7 @@ class World {
   }
   /// Executes one possible event. Returns false if there is none.
   bool step() {
-    take_answers();
+    take_decisions();
     std::vector<Process*> able;
     for (auto const& process : processes) {
       if (process->can_go()) able.push_back(process.get());
@@ -179,8 +179,8 @@ class World {
     return true;
   }
   void end_overtake_delays() {
-    for (auto const& target : targets_) target->table.admit_overtaking(target->answers);
-    take_answers();
+    for (auto const& target : targets_) target->table.admit_overtaking(target->decisions);
+    take_decisions();
   }
   bool has_ended() const {
     return std::ranges::all_of(processes, [](auto const& process) { return process->has_ended(); });
@@ -207,13 +207,13 @@ class World {
   std::function<void(Process&)> granted = [](Process&) {};
 
  private:
-  void take_answers() {
+  void take_decisions() {
     for (auto const& target : targets_) {
-      for (LockTable::Answer const& answer : target->table.take_answers(target->answers)) {
-        Process& process = *processes[answer.operation_id - 1];
-        ASSERT_EQ(answer.status, Status::ok);
+      for (LockTable::Decision const& decision : target->table.take_decisions(target->decisions)) {
+        Process& process = *processes[decision.operation_id - 1];
+        ASSERT_EQ(decision.status, Status::ok);
         ASSERT_EQ(process.state, Process::State::waits);
-        process.state = Process::State::is_answered;
+        process.state = Process::State::is_decided;
         granted(process);
       }
     }

@@ -10,7 +10,7 @@
 namespace mpixrma::engine {
 namespace {
 
-using Answer = LockTable::Answer;
+using Decision = LockTable::Decision;
 
 struct Case {
   explicit Case(LockTable::Clock::duration overtake_delay = LockTable::Clock::duration::max())
@@ -23,28 +23,29 @@ struct Case {
   /// The operation ids number the requests.
   void ask(std::uint64_t process, std::uint32_t owner, LockMode mode, bool overtakes = false,
            LockTime time = 0) {
-    table.acquire(0, {{process, owner}, mode, overtakes, time, ++operation_id, 0, &answers});
+    table.acquire(0, {{process, owner}, mode, overtakes, time, ++operation_id, 0, &decisions});
   }
   /// Requests a shared lock for a process that acquired its other locks just now.
   void ask_late(std::uint64_t process) { ask(process, 0, LockMode::shared, true, table.clock().now()); }
   Status attempt(std::uint64_t process, LockMode mode) {
-    table.try_acquire(0, {{process, 0}, mode, false, 0, ++operation_id, 0, &answers});
-    std::vector<Answer> const told = take();
+    table.try_acquire(0, {{process, 0}, mode, false, 0, ++operation_id, 0, &decisions});
+    std::vector<Decision> const told = take();
     return told.size() == 1 ? told.front().status : Status::malformed;
   }
   Status release(std::uint64_t process, std::uint32_t owner = 0) {
-    return table.release(0, {process, owner}, answers);
+    return table.release(0, {process, owner}, decisions);
   }
-  std::vector<Answer> take() { return table.take_answers(answers); }
+  std::vector<Decision> take() { return table.take_decisions(decisions); }
   /// Returns the processes whose requests were granted since the last call, in order; a failure counts as 0.
   std::vector<std::uint64_t> granted() {
     std::vector<std::uint64_t> processes;
-    for (Answer const& answer : take()) processes.push_back(answer.status == Status::ok ? answer.process : 0);
+    for (Decision const& decision : take())
+      processes.push_back(decision.status == Status::ok ? decision.process : 0);
     return processes;
   }
 
   LockTable table;
-  LockTable::Answers answers;
+  LockTable::Decisions decisions;
   std::uint64_t operation_id = 0;
 };
 
@@ -106,7 +107,7 @@ TEST(LockTable, SharesPassAfterTheirTimeout) {
     EXPECT_EQ(::poll(&timer, 1, 60'000), 1);
     while (!made.table.is_overtake_due()) {
     }
-    made.table.admit_overtaking(made.answers);
+    made.table.admit_overtaking(made.decisions);
     EXPECT_FALSE(made.table.is_overtake_due());
     EXPECT_EQ(::poll(&timer, 1, 0), 0);
   };
@@ -157,10 +158,10 @@ TEST(LockTable, SkipsEndedProcesses) {
   made.ask(1, 1, LockMode::shared);
   made.ask(3, 0, LockMode::exclusive);
   EXPECT_EQ(made.granted(), (Processes{1}));
-  made.table.forget(2, made.answers);
+  made.table.forget(2, made.decisions);
   EXPECT_FALSE(made.table.concerns(2));
   EXPECT_EQ(made.granted(), (Processes{1}));
-  made.table.forget(1, made.answers);
+  made.table.forget(1, made.decisions);
   EXPECT_EQ(made.granted(), (Processes{3}));
   EXPECT_FALSE(made.table.concerns(1));
   EXPECT_EQ(made.release(3), Status::ok);
@@ -185,7 +186,7 @@ TEST(LockTable, BoundsRequestsPerProcess) {
   for (std::uint32_t owner = 0; owner < most; ++owner) made.ask(1, owner, LockMode::shared);
   EXPECT_EQ(made.granted().size(), most);
   made.ask(1, most, LockMode::shared);
-  std::vector<Answer> const told = made.take();
+  std::vector<Decision> const told = made.take();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told.front().status, Status::out_of_memory);
   made.ask(2, 0, LockMode::shared);
@@ -194,7 +195,7 @@ TEST(LockTable, BoundsRequestsPerProcess) {
   EXPECT_EQ(made.release(1, most - 1), Status::ok);
   made.ask(1, most, LockMode::exclusive);
   EXPECT_EQ(made.take().size(), 0u);
-  made.table.forget(1, made.answers);
+  made.table.forget(1, made.decisions);
   EXPECT_EQ(made.release(2), Status::ok);
   EXPECT_EQ(made.granted(), (Processes{3}));
 }
