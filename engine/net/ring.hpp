@@ -24,21 +24,22 @@ enum class Staging : std::uint16_t {
   non_temporal  ///< like `cached`, but both sides write the staged data by non-temporal stores
 };
 
-/// A request on contiguous memory of the target, with the fields of wire::RequestHeader. Answered in place.
+/// A request on contiguous memory of the target, with the fields of wire::RequestHeader. The reply is written
+/// in place.
 struct RingEntry {
   static constexpr std::size_t max_data = 88;
 
   std::uint8_t kind;
   std::uint8_t element_type;
   std::uint8_t operation;
-  std::uint8_t status;  ///< in the answer: engine::Status
+  std::uint8_t status;  ///< in the reply: engine::Status
   std::uint16_t flags;
   std::uint16_t bytes;       ///< number of target bytes
   std::uint16_t data_bytes;  ///< number of bytes in `data`: operands
   Staging staging;
   std::uint64_t address;
   std::uint64_t exposure;
-  std::byte data[max_data];  ///< in the answer: the `bytes` fetched bytes
+  std::byte data[max_data];  ///< in the reply: the `bytes` fetched bytes
 };
 
 /// A fragment of a larger request, in the format of a message. Its memory is allocated at first use.
@@ -53,7 +54,7 @@ struct StagedRequest {
   wire::RequestHeader header;
   std::uint64_t payload_bytes;
   alignas(64) std::byte payload[max_payload];
-  alignas(64) std::byte fetched[max_data];  ///< in the answer
+  alignas(64) std::byte fetched[max_data];  ///< in the reply
 };
 
 /// The owner of a slot. Separate from the slot, so that a cache line that the target polls is written only
@@ -76,7 +77,7 @@ class alignas(64) BasicRingClaim {
 };
 
 /// A slot changes owners: the origin that has claimed it writes the request and posts it; a polling thread of
-/// the target takes it, executes it and writes the answer; then the origin owns it again. Between post and
+/// the target takes it, executes it and writes the reply; then the origin owns it again. Between post and
 /// take, either the origin takes it back or the target takes it: one compare-exchange decides.
 ///
 /// Each owner hands the slot on by a release operation, and the next owner takes the slot by an acquire
@@ -89,14 +90,14 @@ class alignas(64) BasicRingSlot {
   // For the origin that has claimed the slot.
   void post() noexcept { give(State::posted); }
   bool try_take_back() noexcept { return change(State::posted, State::owned_by_origin); }
-  bool is_answered() const noexcept {
-    // Acquire: pairs with answer().
+  bool is_complete() const noexcept {
+    // Acquire: pairs with complete().
     return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::owned_by_origin);
   }
   /// For an inherited slot: takes a posted request back. Returns whether the target will not access the slot
   /// any more.
   bool try_recover() noexcept {
-    // Acquire: pairs with answer().
+    // Acquire: pairs with complete().
     auto const state = static_cast<State>(state_.load(std::memory_order_acquire));
     return state != State::taken && (state != State::posted || try_take_back());
   }
@@ -107,7 +108,7 @@ class alignas(64) BasicRingSlot {
     return state_.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(State::posted);
   }
   bool try_take() noexcept { return change(State::posted, State::taken); }
-  void answer() noexcept { give(State::owned_by_origin); }
+  void complete() noexcept { give(State::owned_by_origin); }
 
   Content& content() noexcept { return content_; }
 
@@ -145,7 +146,7 @@ class Ring {
 #ifdef __SANITIZE_THREAD__
       // The target may be this process, and another process may have owned the slot meanwhile, which the
       // sanitizer does not see.
-      (void)slots_[number].is_answered();
+      (void)slots_[number].is_complete();
 #endif
       return &slots_[number];
     }
@@ -233,7 +234,7 @@ class RingReader {
     RingSlot& slot = ring.slots_[number];
     if (!slot.is_posted() || !slot.try_take()) return 0;
     execute(slot.content(), ring.staged_[number]);
-    slot.answer();
+    slot.complete();
     return 1;
   }
 

@@ -17,7 +17,7 @@ class RingUse {
     pause_.store(left - 1, std::memory_order_relaxed);
     return false;
   }
-  void note_answered() noexcept {
+  void note_completed() noexcept {
     if (next_pause_.load(std::memory_order_relaxed) != shortest)
       next_pause_.store(shortest, std::memory_order_relaxed);
   }

@@ -17,7 +17,7 @@
 
 namespace mpixrma::engine {
 
-/// The data that a staged request is answered with.
+/// The data that the reply to a staged request contains.
 enum class StagedReply : std::uint8_t { status_only, fetched_data };
 
 /// Relaxed throughout, for concurrent threads: a lost measurement is repeated.

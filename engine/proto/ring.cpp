@@ -58,7 +58,7 @@ void write(RingEntry& entry, RmaOp const& operation) noexcept {
     pack(entry.data + entry.bytes, operation.operand2, operation.origin_layout, 0, entry.bytes);
 }
 
-/// Reads the fetched data: as much as was requested, regardless of the sizes in the answer.
+/// Reads the fetched data: as much as was requested, regardless of the sizes in the reply.
 void read(RingEntry const& entry, RmaOp const& operation) noexcept {
   if (operation.fetches())
     unpack(operation.sink(), operation.sink_layout(), 0, entry.data, operation.target_layout.block);
@@ -78,15 +78,15 @@ RingSlot* claim(RingRoute const& route) {
   return nullptr;
 }
 
-enum class Outcome : std::uint8_t { answered, not_taken, lost };
+enum class Outcome : std::uint8_t { completed, not_taken, lost };
 
-/// Waits until the slot is answered, no thread has taken it for the route's timeout, or the peer is lost.
+/// Waits until the slot is complete, no thread has taken it for the route's timeout, or the peer is lost.
 Outcome wait(RingSlot& slot, RingRoute const& route) {
   constexpr unsigned polls_per_clock_read = 16;
   constexpr unsigned polls_before_yield = 4096;
   std::chrono::steady_clock::time_point end;
   bool taken = false;
-  for (unsigned polls = 1; !slot.is_answered(); ++polls) {
+  for (unsigned polls = 1; !slot.is_complete(); ++polls) {
     route.serve();
     cpu_relax();
     if (polls % polls_per_clock_read != 0) continue;
@@ -100,7 +100,7 @@ Outcome wait(RingSlot& slot, RingRoute const& route) {
     if (route.peer.is_lost()) return Outcome::lost;
     sched_yield();
   }
-  return Outcome::answered;
+  return Outcome::completed;
 }
 
 std::optional<Status> deliver_small(RmaOp const& operation, RingRoute const& route) {
@@ -120,11 +120,11 @@ std::optional<Status> deliver_small(RmaOp const& operation, RingRoute const& rou
   ring.post(*slot);
   Outcome const outcome = wait(*slot, route);
   if (outcome == Outcome::lost) return Status::transport;
-  bool const answered = outcome == Outcome::answered;
-  Status const status = answered ? status_of(entry) : Status::busy;
+  bool const complete = outcome == Outcome::completed;
+  Status const status = complete ? status_of(entry) : Status::busy;
   if (!failed(status)) read(entry, operation);
   ring.free(*slot);
-  answered ? target.ring_use().note_answered() : target.ring_use().note_not_taken();
+  complete ? target.ring_use().note_completed() : target.ring_use().note_not_taken();
   return status == Status::busy ? std::nullopt : std::optional(status);
 }
 
@@ -227,24 +227,25 @@ class StagedDelivery {
         not_taken_ = stopped_ = true;
         left->push_back(oldest.range);
         break;
-      case Outcome::answered: take_answer(oldest, left);
+      case Outcome::completed: take_completed(oldest, left);
     }
     target_.ring().free(*oldest.slot);
   }
 
-  void take_answer(InFlight const& answered, std::vector<DataRange>* left) {
-    if (!not_taken_) target_.ring_use().note_answered();
-    Status const status = status_of(answered.slot->content());
+  void take_completed(InFlight const& completed, std::vector<DataRange>* left) {
+    if (!not_taken_) target_.ring_use().note_completed();
+    Status const status = status_of(completed.slot->content());
     if (status == Status::busy) {
       stopped_ = true;
-      left->push_back(answered.range);
+      left->push_back(completed.range);
       return;
     }
     if (failed(status)) return fail(status);
-    executed_ += answered.range.bytes;
+    executed_ += completed.range.bytes;
     if (message_.sink == nullptr) return;
-    StagedRequest const& staged = target_.ring().staged_of(*answered.slot);
-    unpack(message_.sink, message_.sink_layout, answered.range.offset, staged.fetched, answered.range.bytes);
+    StagedRequest const& staged = target_.ring().staged_of(*completed.slot);
+    unpack(message_.sink, message_.sink_layout, completed.range.offset, staged.fetched,
+           completed.range.bytes);
   }
 
   void fail(Status status) noexcept {

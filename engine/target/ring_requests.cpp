@@ -50,14 +50,14 @@ int RingRequests::take(Ring& ring) noexcept {
   });
 }
 
-Status RingRequests::execute_entry(RingEntry const& entry, std::byte* answer) noexcept {
+Status RingRequests::execute_entry(RingEntry const& entry, std::byte* reply) noexcept {
   wire::RequestHeader const header = header_of(entry);
   wire::CheckedRequest request{};
   char const* fault = "malformed ring request";
   if (entry.bytes <= RingEntry::max_data && entry.data_bytes <= RingEntry::max_data)
     fault = wire::check(std::as_bytes(std::span(&header, 1)), std::span(entry.data).first(entry.data_bytes),
                         &request);
-  return execute_entry(request, fault, answer);
+  return execute_entry(request, fault, reply);
 }
 
 Status RingRequests::execute_staged(StagedRequest& staged, Staging staging) noexcept {
@@ -80,7 +80,7 @@ Status RingRequests::execute_staged(StagedRequest& staged, Staging staging) noex
 
 /// Returns `busy` if the stripes are not free. `fault`: the error that wire::check() has found, or nullptr.
 Status RingRequests::execute_entry(wire::CheckedRequest& request, char const* fault,
-                                   std::byte* answer) noexcept {
+                                   std::byte* reply) noexcept {
   if (fault == nullptr && !is_plain(request.header)) fault = "malformed ring request";
   if (fault != nullptr) {
     parts_.drops.record_drop(fault);
@@ -94,7 +94,7 @@ Status RingRequests::execute_entry(wire::CheckedRequest& request, char const* fa
   FaultRange accessed;
   if (Status const status = parts_.memory.find(request, &accessed); failed(status)) return status;
   [[maybe_unused]] TsanIgnoreScope const ignored_by_tsan;
-  std::byte* const fetched = wire::is_fetching(request.header) ? answer : nullptr;
+  std::byte* const fetched = wire::is_fetching(request.header) ? reply : nullptr;
   std::uint64_t const began = parts_.trace.begin();
   Status const status = parts_.memory.execute_part(request, accessed, {0, request.header.bytes}, fetched);
   parts_.trace.add(began, request.header, {unknown_peer, Path::ring, 1, request.header.bytes});

@@ -31,9 +31,9 @@ class RingRequests {
   int take(Ring& ring) noexcept;
 
  private:
-  Status execute_entry(RingEntry const& entry, std::byte* answer) noexcept;
+  Status execute_entry(RingEntry const& entry, std::byte* reply) noexcept;
   Status execute_staged(StagedRequest& staged, Staging staging) noexcept;
-  Status execute_entry(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
+  Status execute_entry(wire::CheckedRequest& request, char const* fault, std::byte* reply) noexcept;
 
   Parts parts_;
   RingReader reader_;

@@ -207,20 +207,20 @@ struct RingSlotModel : rl::test_suite<RingSlotModel<Atomic>, 3> {
     if (!claim.try_claim(static_cast<std::uint32_t>(question))) return;
     slot.content().value($) = question;
     slot.post();
-    if (!slot.is_answered() && slot.try_take_back()) return claim.free();
-    while (!slot.is_answered()) rl::yield(1, $);
+    if (!slot.is_complete() && slot.try_take_back()) return claim.free();
+    while (!slot.is_complete()) rl::yield(1, $);
     RL_ASSERT(int(slot.content().value($)) == 2 * question);
     claim.free();
   }
-  void answer() {
+  void execute() {
     if (!slot.try_take()) return;
     int const question = slot.content().value($);
     slot.content().value($) = 2 * question;
-    slot.answer();
+    slot.complete();
   }
   void thread(unsigned index) {
     if (index < 2) return ask(static_cast<int>(index) + 1);
-    for (int look = 0; look < 2; ++look) answer();
+    for (int look = 0; look < 2; ++look) execute();
   }
 };
 
@@ -251,7 +251,7 @@ struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
     } else if (index < 3) {
       inherit(index + 1);
     } else {
-      entry.answer();
+      entry.execute();
     }
   }
 };
@@ -357,7 +357,7 @@ TEST(LockFreeModel, NonWaitingCallsAreOrderedAfterMessages) {
 
 TEST(LockFreeModel, LockExcludesAndWakesAllWaiters) { expect_that_order_matters<SharedLockModel>(); }
 
-TEST(LockFreeModel, RingRequestIsAnsweredOrWithdrawn) { expect_that_order_matters<RingSlotModel>(); }
+TEST(LockFreeModel, RingRequestIsCompletedOrTakenBack) { expect_that_order_matters<RingSlotModel>(); }
 
 TEST(LockFreeModel, RequestsLeftInARingAreInheritedOnce) { expect_that_order_matters<InheritedSlotModel>(); }
 

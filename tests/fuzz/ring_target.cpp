@@ -41,7 +41,7 @@ class Victim {
     locks_.open(segments_.control().shared, segments_.control().lock_clock);
   }
 
-  /// Fills a slot, has it executed, and returns the answer.
+  /// Fills a slot, has it executed, and returns the reply.
   template <typename Fill>
   Status send(Fill fill) {
     std::memset(memory_.get(), static_cast<int>(untouched), memory_bytes);
@@ -50,7 +50,7 @@ class Victim {
     require(slot != nullptr, "a slot that was not given back");
     fill(slot->content(), ring.staged_of(*slot));
     ring.post(*slot);
-    require(executor_.ring.take(ring) == 1 && slot->is_answered(), "request without an answer");
+    require(executor_.ring.take(ring) == 1 && slot->is_complete(), "request without a reply");
     auto const status = static_cast<Status>(slot->content().status);
     ring.free(*slot);
     return status;
@@ -122,7 +122,7 @@ bool ring(Input input) {
     entry.staging = Staging::none;
     if ((mode & foreign_ring_bit) == 0) entry.exposure = exposure;
   });
-  require(status < Status::count_, "an answer that is no status");
+  require(status < Status::count_, "a reply without a status");
   victim.require_untouched(0, exposed_begin);
   victim.require_untouched(exposed_begin + exposed_bytes, memory_bytes);
   bool const foreign = (mode & foreign_ring_bit) != 0;

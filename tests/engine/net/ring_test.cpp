@@ -287,7 +287,7 @@ class RingOfDead : public ::testing::TestWithParam<int> {
 
 INSTANTIATE_TEST_SUITE_P(Words, RingOfDead, ::testing::Values(1, 20000));
 
-/// An origin whose request will never be answered detects that.
+/// An origin whose request will never be executed detects that.
 TEST_P(RingOfDead, DoesNotBlockRequesters) {
   run_job(
       2, long_ring_timeout,

@@ -287,7 +287,7 @@ TEST(StagedRequest, RejectsMalformedData) {
       [](StagedRequest& staged) { staged.header.notify = 64; },
       [](StagedRequest& staged) { staged.header.notify_exposure = 3; },
       [](StagedRequest& staged) { staged.header.magic ^= 1; },
-      // A get of more bytes than the answer can hold.
+      // A get of more bytes than the reply can hold.
       [](StagedRequest& staged) {
         staged.header.kind = wire::RequestKind::get;
         staged.header.bytes = staged.header.total = staged.header.block = StagedRequest::max_data + 1;
@@ -312,7 +312,7 @@ TEST(StagedRequest, RejectsMalformedData) {
           if (spoilt) spoils[i](staged);
           slot->content().staging = i % 2 == 0 ? Staging::cached : Staging::non_temporal;
           ring.post(*slot);
-          while (!slot->is_answered()) rank.engine().waits.progress();
+          while (!slot->is_complete()) rank.engine().waits.progress();
           EXPECT_EQ(slot->content().status,
                     static_cast<std::uint8_t>(spoilt ? Status::malformed : Status::ok))
               << i;
