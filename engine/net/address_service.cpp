@@ -54,7 +54,7 @@ SocketAddress remote_address(std::uint32_t host, std::uint32_t port) noexcept {
 }
 
 constexpr char const* unreachable = "it cannot be asked to start UCX";
-// A host that never answers is given up after about the timeout of a TCP connection attempt.
+// A host that never replies is given up after about the timeout of a TCP connection attempt.
 constexpr std::chrono::minutes longest_silence{2};
 constexpr std::chrono::milliseconds repeated_after{50};
 
@@ -93,17 +93,17 @@ void AddressService::open_remote(char const* interfaces) {
   remote_kept_ = KeptFromChildren(remote_.get());
 }
 
-void AddressService::answer(Credentials const& credentials, Handler const& handler) noexcept {
+void AddressService::handle_received(Credentials const& credentials, Handler const& handler) noexcept {
   for (int const socket : descriptors()) {
     try {
-      if (socket >= 0) answer(socket, credentials, handler);
+      if (socket >= 0) handle_received(socket, credentials, handler);
     } catch (std::exception const&) {
       // Without memory there is no reply, and the query is repeated.
     }
   }
 }
 
-void AddressService::answer(int socket, Credentials const& credentials, Handler const& handler) {
+void AddressService::handle_received(int socket, Credentials const& credentials, Handler const& handler) {
   for (;;) {
     SocketAddress from;
     ssize_t const bytes = ::recvfrom(socket, received_.data(), received_.size(), 0, from.raw(), &from.bytes);
@@ -181,16 +181,16 @@ void AddressQueries::ask(std::uint64_t process, Secret const& secret, std::span<
 
 void AddressQueries::forget(std::uint64_t process) noexcept {
   std::erase_if(queries_, [=](Query const& query) { return query.process == process; });
-  std::erase_if(answers_, [&](Answer const& answer) { return answer.process == process; });
+  std::erase_if(results_, [&](Result const& result) { return result.process == process; });
 }
 
-/// A query ends only after its answer has found memory.
+/// A query ends only after its result has found memory.
 void AddressQueries::progress() {
-  answers_.reserve(answers_.size() + queries_.size());
+  results_.reserve(results_.size() + queries_.size());
   for (auto query = queries_.begin(); query != queries_.end();) {
-    Answer answer{query->process, {}, nullptr};
-    if (progress(*query, &answer)) {
-      answers_.push_back(std::move(answer));
+    Result result{query->process, {}, nullptr};
+    if (progress(*query, &result)) {
+      results_.push_back(std::move(result));
       query = queries_.erase(query);
     } else {
       ++query;
@@ -198,13 +198,13 @@ void AddressQueries::progress() {
   }
 }
 
-bool AddressQueries::progress(Query& query, Answer* answer) {
-  if (query.socket && receive(query, answer)) return true;
+bool AddressQueries::progress(Query& query, Result* result) {
+  if (query.socket && receive(query, result)) return true;
   auto const now = std::chrono::steady_clock::now();
   if (query.socket && now < query.next_send) return false;
   query.next_send = now + repeated_after;
   if (query.is_remote && now > query.give_up) {
-    answer->failure = unreachable;
+    result->failure = unreachable;
     return true;
   }
   std::vector<std::byte> const text = make_address_query(query.secret, query.opening);
@@ -214,16 +214,16 @@ bool AddressQueries::progress(Query& query, Answer* answer) {
   if (connected && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS)) return false;
   bool const is_scarce = errno == EMFILE || errno == ENFILE;
   if (query.try_remote()) return false;
-  answer->failure = is_scarce ? "no descriptor for the query of its address" : unreachable;
+  result->failure = is_scarce ? "no descriptor for the query of its address" : unreachable;
   return true;
 }
 
 /// Returns true if the reply has arrived, or the system reports that nobody receives the query.
-bool AddressQueries::receive(Query const& query, Answer* answer) {
+bool AddressQueries::receive(Query const& query, Result* result) {
   for (;;) {
     ssize_t const size = ::recv(query.socket.get(), nullptr, 0, MSG_PEEK | MSG_TRUNC);
     if (size < 0 && errno == ECONNREFUSED) {
-      answer->failure = unreachable;
+      result->failure = unreachable;
       return true;
     }
     if (size < 0) return false;
@@ -231,8 +231,8 @@ bool AddressQueries::receive(Query const& query, Answer* answer) {
     if (::recv(query.socket.get(), reply.data(), reply.size(), 0) < 0) return false;
     std::span<std::byte const> address;
     if (!read_address_reply(query.secret, query.opening, reply, &address)) continue;
-    answer->address.assign(address.begin(), address.end());
-    if (address.empty()) answer->failure = "UCX does not start in it";
+    result->address.assign(address.begin(), address.end());
+    if (address.empty()) result->failure = "UCX does not start in it";
     return true;
   }
 }

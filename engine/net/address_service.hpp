@@ -1,5 +1,5 @@
 /// The start of UCX on request. A process that defers UCX (docs/decisions/0029) publishes, instead of the
-/// addresses of its workers, a ServiceAddress at which it answers queries for these addresses. Its agent
+/// addresses of its workers, a ServiceAddress at which it replies to queries for these addresses. Its agent
 /// sleeps on the sockets, and starts UCX before it replies. Queries and replies are datagrams with MACs under
 /// the queried process's secret. The querying process repeats a query until the reply arrives, the system
 /// reports that nobody receives the query, or, over UDP, a time has passed.
@@ -22,7 +22,7 @@
 
 namespace mpixrma::engine {
 
-/// The address at which a process answers queries for the addresses of its UCX workers.
+/// The address at which a process replies to queries for the addresses of its UCX workers.
 struct ServiceAddress {
   std::uint64_t name = 0;  ///< of an abstract Unix socket, for processes of the same network namespace
   std::uint32_t host = 0;  ///< IPv4 address of a UDP socket in host byte order; 0: there is none
@@ -49,18 +49,18 @@ class AddressService {
     std::function<void(std::uint64_t process, bool silent)> note_loss;
   };
   /// Handles all queries and notices that have arrived and prove knowledge of the process's secret.
-  void answer(Credentials const& credentials, Handler const& handler) noexcept;
+  void handle_received(Credentials const& credentials, Handler const& handler) noexcept;
 
   /// Sends a datagram to the service at `where`. Waits briefly if its queue is full; the datagram may be
   /// lost.
   void send(ServiceAddress const& where, std::span<std::byte const> datagram) const noexcept;
 
  private:
-  void answer(int socket, Credentials const& credentials, Handler const& handler);
+  void handle_received(int socket, Credentials const& credentials, Handler const& handler);
   void open_remote(char const* interfaces);
 
   ServiceAddress address_;
-  std::vector<std::byte> received_;  ///< allocated by open(): a query is answered without memory, too
+  std::vector<std::byte> received_;  ///< allocated by open(): queries are received without memory, too
   FileDescriptor local_;
   FileDescriptor remote_;
   KeptFromChildren local_kept_;
@@ -70,7 +70,7 @@ class AddressService {
 /// The queries of a channel. Under the channel's lock.
 class AddressQueries {
  public:
-  struct Answer {
+  struct Result {
     std::uint64_t process;
     std::vector<std::byte> address;  ///< as encode(); empty on failure
     char const* failure;             ///< the reason, or nullptr
@@ -83,27 +83,27 @@ class AddressQueries {
 
   /// Asks the process with this secret at `where`, a ServiceAddress. Ends an earlier query to the process.
   void ask(std::uint64_t process, Secret const& secret, std::span<std::byte const> where);
-  bool are_pending() const noexcept { return !queries_.empty() || !answers_.empty(); }
-  /// Sends and repeats queries, and calls `handle` with the answers to those that have ended; see
+  bool are_pending() const noexcept { return !queries_.empty() || !results_.empty(); }
+  /// Sends and repeats queries, and calls `handle` with the results of those that have ended; see
   /// take_each(). Never waits.
   template <typename Handle>
-  void take_answers(Handle handle) {
+  void take_results(Handle handle) {
     progress();
-    take_each(answers_, handle);
+    take_each(results_, handle);
   }
   void forget(std::uint64_t process) noexcept;
 
  private:
   struct Query;
   void progress();
-  /// Returns whether the query has ended, with `*answer`.
-  static bool progress(Query& query, Answer* answer);
-  static bool receive(Query const& query, Answer* answer);
+  /// Returns whether the query has ended, with `*result`.
+  static bool progress(Query& query, Result* result);
+  static bool receive(Query const& query, Result* result);
 
   Credentials const& credentials_;
   std::uint64_t number_ = 0;
   std::vector<Query> queries_;
-  std::vector<Answer> answers_;
+  std::vector<Result> results_;
 };
 
 }  // namespace mpixrma::engine

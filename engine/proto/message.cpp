@@ -33,16 +33,16 @@ void MessageProtocol::ucx_failed() {
 }
 
 void MessageProtocol::take_addresses() {
-  sessions.queries().take_answers([this](AddressQueries::Answer const& answer) {
-    Peer* const peer = sessions.peer_of(answer.process);
+  sessions.queries().take_results([this](AddressQueries::Result const& result) {
+    Peer* const peer = sessions.peer_of(result.process);
     if (peer == nullptr || peer->state().messages.broken) return;
     // If the peer has connected in the meantime, its address is no longer needed.
-    if (connections_.find_open(answer.process) != nullptr || sessions.learn_address(*peer, answer.address)) {
-      resume(answer.process);
-    } else if (answer.failure != nullptr) {
-      connections_.mark_unreachable_by_messages(answer.process, answer.failure);
+    if (connections_.find_open(result.process) != nullptr || sessions.learn_address(*peer, result.address)) {
+      resume(result.process);
+    } else if (result.failure != nullptr) {
+      connections_.mark_unreachable_by_messages(result.process, result.failure);
     } else {
-      connections_.mark_unreachable_by_messages(answer.process, "its address is not usable");
+      connections_.mark_unreachable_by_messages(result.process, "its address is not usable");
     }
   });
 }

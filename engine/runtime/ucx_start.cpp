@@ -109,7 +109,7 @@ Status EngineState::defer_ucx() {
       },
       [this](std::uint64_t process, bool silent) { loss_notices.receive(process, silent); }};
   for (int const socket : address_service.descriptors())
-    agent.serve(socket, [this, handler] { address_service.answer(credentials, handler); });
+    agent.serve(socket, [this, handler] { address_service.handle_received(credentials, handler); });
   channels.for_each([this](Channel& channel) {
     channel.set_announce([this](std::uint64_t process, Peer* peer) { loss_notices.announce(process, peer); });
     channel.message_protocol.sessions.set_start([this] {

@@ -53,12 +53,12 @@ inline Target target_of(Rank& rank, int of) {
   auto const self = engine::Credentials::make(0);
   engine::AddressQueries queries(self);
   queries.ask(target.address.process, target.secret, target.address.workers.front());
-  std::vector<engine::AddressQueries::Answer> answers;
-  for (int ms = 0; answers.empty() && ms < 20000 * slowness; ++ms) {
-    queries.take_answers([&](engine::AddressQueries::Answer const& answer) { answers.push_back(answer); });
-    if (answers.empty()) ::usleep(1000);
+  std::vector<engine::AddressQueries::Result> results;
+  for (int ms = 0; results.empty() && ms < 20000 * slowness; ++ms) {
+    queries.take_results([&](engine::AddressQueries::Result const& result) { results.push_back(result); });
+    if (results.empty()) ::usleep(1000);
   }
-  EXPECT_TRUE(!answers.empty() && engine::decode(answers.front().address, &target.address));
+  EXPECT_TRUE(!results.empty() && engine::decode(results.front().address, &target.address));
   return target;
 }
 

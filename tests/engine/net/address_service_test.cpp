@@ -31,17 +31,17 @@ struct Pair {
     queries.ask(asked, target.secret, std::as_bytes(std::span(&where, 1)));
   }
   /// Drives the query and the service until the query ends, at most `turns` times.
-  std::vector<AddressQueries::Answer> progress(int turns) {
+  std::vector<AddressQueries::Result> progress(int turns) {
     for (int turn = 0; turn < turns; ++turn) {
-      std::vector<AddressQueries::Answer> answers;
-      queries.take_answers([&](AddressQueries::Answer const& answer) { answers.push_back(answer); });
-      if (!answers.empty()) return answers;
-      service.answer(target, {.start =
-                                  [this] {
-                                    ++starts;
-                                    return std::span<std::byte const>(address);
-                                  },
-                              .note_loss = {}});
+      std::vector<AddressQueries::Result> results;
+      queries.take_results([&](AddressQueries::Result const& result) { results.push_back(result); });
+      if (!results.empty()) return results;
+      service.handle_received(target, {.start =
+                                           [this] {
+                                             ++starts;
+                                             return std::span<std::byte const>(address);
+                                           },
+                                       .note_loss = {}});
     }
     return {};
   }
@@ -52,11 +52,11 @@ constexpr int many_turns = 1000;
 TEST(AddressQueries, GetTheAddressOfAnUnawareProcess) {
   Pair pair;
   pair.ask(pair.service.address());
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].process, asked);
-  EXPECT_EQ(answers[0].failure, nullptr);
-  EXPECT_EQ(answers[0].address, pair.address);
+  std::vector<AddressQueries::Result> const results = pair.progress(many_turns);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].process, asked);
+  EXPECT_EQ(results[0].failure, nullptr);
+  EXPECT_EQ(results[0].address, pair.address);
   EXPECT_FALSE(pair.queries.are_pending());
 }
 
@@ -96,17 +96,17 @@ TEST(AddressQueries, UseUdpIfTheUnixSocketIsMissing) {
   if (where.host == 0) GTEST_SKIP() << "no network interface";
   where.name ^= 1;
   pair.ask(where);
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].address, pair.address);
+  std::vector<AddressQueries::Result> const results = pair.progress(many_turns);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].address, pair.address);
 }
 
 TEST(AddressQueries, FailWithoutReply) {
   Pair pair;
   pair.ask(ServiceAddress{1, 0, 0});
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_NE(answers[0].failure, nullptr);
+  std::vector<AddressQueries::Result> const results = pair.progress(many_turns);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_NE(results[0].failure, nullptr);
   pair.queries.ask(asked, pair.target.secret, std::vector<std::byte>(5));
   EXPECT_EQ(pair.progress(many_turns).size(), 1u) << "an address of another length";
 }
@@ -115,9 +115,9 @@ TEST(AddressQueries, FailIfTheNetworkDoesNotStart) {
   Pair pair;
   pair.address.clear();
   pair.ask(pair.service.address());
-  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_NE(answers[0].failure, nullptr);
+  std::vector<AddressQueries::Result> const results = pair.progress(many_turns);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_NE(results[0].failure, nullptr);
 }
 
 TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
@@ -133,7 +133,7 @@ TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
 TEST(AddressQueries, MayBeCancelled) {
   Pair pair;
   pair.ask(pair.service.address());
-  pair.queries.take_answers([](AddressQueries::Answer const&) {});
+  pair.queries.take_results([](AddressQueries::Result const&) {});
   pair.queries.forget(asked);
   EXPECT_FALSE(pair.queries.are_pending());
   EXPECT_TRUE(pair.progress(many_turns).empty());
@@ -149,10 +149,10 @@ TEST(AddressService, TakesLossNoticesUnderItsSecretOnly) {
   std::vector<std::pair<std::uint64_t, bool>> notices;
   auto const send = [&](Secret const& secret, bool silent) {
     sender.send(pair.service.address(), make_loss_notice(secret, opening, silent));
-    pair.service.answer(pair.target,
-                        {.start = [] { return std::span<std::byte const>(); },
-                         .note_loss = [&](std::uint64_t process,
-                                          bool is_silent) { notices.emplace_back(process, is_silent); }});
+    pair.service.handle_received(
+        pair.target, {.start = [] { return std::span<std::byte const>(); },
+                      .note_loss = [&](std::uint64_t process,
+                                       bool is_silent) { notices.emplace_back(process, is_silent); }});
   };
   send(wrong, true);
   EXPECT_TRUE(notices.empty());
