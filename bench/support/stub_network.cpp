@@ -98,13 +98,13 @@ void acknowledge(std::uint32_t number) {
 }
 
 void accept_disconnect(std::uint32_t number, wire::DisconnectHeader const& asked) {
-  auto answer = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::accept);
-  answer.session = targets[number].token;
-  answer.connection = asked.connection;
+  auto reply = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::accept);
+  reply.session = targets[number].token;
+  reply.connection = asked.connection;
   if (asked.kind != wire::Disconnect::request) return;
   ++targets[number].closed;
   targets[number].is_disconnected = true;
-  inbound.push_back({wire::MessageClass::disconnect, bytes_of(answer), {}});
+  inbound.push_back({wire::MessageClass::disconnect, bytes_of(reply), {}});
 }
 
 mpixrma::engine::ProcessAddress address_of(std::uint32_t number) {

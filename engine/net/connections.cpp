@@ -92,7 +92,7 @@ Connections::Loss Connections::take_loss() {
 void Connections::close(std::uint64_t process) {
   auto const found = by_process_.find(process);
   if (found == by_process_.end()) return;
-  note_disconnect_answered(found->second);
+  note_disconnect_ended(found->second);
   if (ucp_ep_h const endpoint = found->second.endpoint; endpoint != nullptr) {
     by_endpoint_.erase(endpoint);
     transport_.disconnect(endpoint);
@@ -122,13 +122,13 @@ void Connections::note_disconnect_requested(Connection& connection) noexcept {
   if (!std::exchange(connection.disconnecting, true)) ++disconnecting_;
 }
 
-void Connections::note_disconnect_answered(Connection& connection) noexcept {
+void Connections::note_disconnect_ended(Connection& connection) noexcept {
   if (std::exchange(connection.disconnecting, false)) --disconnecting_;
 }
 
 void Connections::flush_and_close(std::uint64_t process) {
   ++closed_[process];
-  note_disconnect_answered(by_process_.at(process));
+  note_disconnect_ended(by_process_.at(process));
   ucp_ep_h const endpoint = by_process_.at(process).endpoint;
   by_endpoint_.erase(endpoint);
   by_process_.erase(process);

@@ -76,7 +76,7 @@ class Connections {
   struct Connection {
     ucp_ep_h endpoint = nullptr;
     bool lost = false;
-    bool disconnecting = false;  ///< a disconnect request was sent, and is not answered
+    bool disconnecting = false;  ///< a disconnect request was sent, and awaits its reply
   };
   bool knows(std::uint64_t process) const { return by_process_.contains(process); }
   /// Returns the connection to `process` if it is usable, else nullptr.
@@ -97,8 +97,8 @@ class Connections {
   std::uint64_t number_of(std::uint64_t process) const noexcept;
   /// Records that a disconnect request was sent.
   void note_disconnect_requested(Connection& connection) noexcept;
-  /// Records that the other side has answered the request, or that the other side's request has precedence.
-  void note_disconnect_answered(Connection& connection) noexcept;
+  /// Records that the other side has replied to the request, or that the other side's request has precedence.
+  void note_disconnect_ended(Connection& connection) noexcept;
   /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
   void flush_and_close(std::uint64_t process);
   /// A disconnect message.

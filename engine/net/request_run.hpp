@@ -1,9 +1,9 @@
-/// Runs: consecutive requests of a batch that differ in position, address, the operation id of their answers,
+/// Runs: consecutive requests of a batch that differ in position, address, the operation id of their replies,
 /// and data alone.
 ///
 /// A run is one record of the batch (batch.hpp): the header of its first request, the data of that request,
 /// and an entry for each further one. An entry consists of the difference of its address from the previous
-/// one, the operation id if the request is answered with data, and its data, padded to a multiple of 8 bytes.
+/// one, the operation id if the reply contains data, and its data, padded to a multiple of 8 bytes.
 /// The requests have consecutive positions. They are executed after the same position as the first one, or,
 /// in a chained run, each after the one before it.
 #pragma once

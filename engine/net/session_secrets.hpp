@@ -14,7 +14,7 @@
 namespace mpixrma::engine {
 
 /// The reason for which a session has ended without being removed.
-enum class SessionEnd { connection_lost = 1, too_many_processes, answers_not_taken };
+enum class SessionEnd { connection_lost = 1, too_many_processes, replies_not_taken };
 
 /// The secrets, by the identity under which a session knows the engine. Thread-safe by a lock, because
 /// handshakes are rare.

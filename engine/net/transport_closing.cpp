@@ -51,7 +51,7 @@ void Transport::disconnect(ucp_ep_h endpoint) noexcept {
 }
 
 /// UCX keeps an endpoint that the other side has connected to unless the close is forced, and refuses to
-/// force it without failure detection. A forced close drops unsent messages, such as the answer that permits
+/// force it without failure detection. A forced close drops unsent messages, such as the reply that permits
 /// this close.
 void Transport::flush_and_close(ucp_ep_h endpoint) {
   bool const detects_failure = endpoints_.at(endpoint);

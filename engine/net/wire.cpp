@@ -116,8 +116,8 @@ char const* check_fields(RequestHeader const& fields) noexcept {
   }
   bool const has_operation_id = fields.operation_id != 0;
   bool const asks_for_lock = fields.kind == RequestKind::lock_request && !locks_in_stream(fields);
-  bool const answered = fields.kind == RequestKind::stripe_lock || asks_for_lock;
-  if (answered && !has_operation_id) return "lock without an operation id";
+  bool const has_own_reply = fields.kind == RequestKind::stripe_lock || asks_for_lock;
+  if (has_own_reply && !has_operation_id) return "lock without an operation id";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "unexpected fields in a lock request";
   return nullptr;
@@ -190,7 +190,7 @@ std::uint64_t session_of(std::span<std::byte const> header) noexcept {
   return fields.magic == magic && fields.version == version ? fields.session : 0;
 }
 
-bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept {
+bool has_position(std::span<std::byte const> header, RequestHeader* out) noexcept {
   if (header.size() != sizeof *out) return false;
   std::memcpy(out, header.data(), sizeof *out);
   return out->magic == magic && out->version == version && out->sequence != 0;

@@ -2,14 +2,14 @@
 ///
 /// The first message on a connection is the handshake, which proves that the origin has the target's secret
 /// (session.hpp); no other request is executed before. Then the origin's requests follow as a stream of
-/// numbered messages, each of which is answered: executed or failed. A malformed one is answered, too, if its
-/// position is legible. A position that is taken, or too far out of order, is dropped without an answer.
+/// numbered messages, each of which gets a reply: executed or failed. A malformed one gets a reply, too, if
+/// its position is legible. A position that is taken, or too far out of order, is dropped without a reply.
 /// Requests and replies carry a token of the session; messages from unauthenticated peers, which do not know
 /// the token, are dropped.
 ///
 /// Credit limits the data in flight: an origin sends while the cost of what it has sent and the target has
 /// not processed is below the limit in the target's replies, so the last message may exceed the limit.
-/// Operations out of band, resent messages and answers to revocations are sent regardless of the credit.
+/// Operations out of band, resent messages and replies to revocations are sent regardless of the credit.
 ///
 /// Every message consists of a fixed header (the UCX active message's header) and a payload. All fields are
 /// in host byte order, which is the same throughout a job; the version changes with the layout. The payload
@@ -44,14 +44,14 @@ enum class MessageClass : unsigned {
 };
 
 enum class RequestKind : std::uint8_t {
-  put = 1,       ///< data: bytes for the layout
-  get,           ///< no data; answered with data
-  update,        ///< data: operand and operand2, as the operation requires; answered with data if it fetches
-  find_segment,  ///< answered with SegmentReply and, if the segment has one, the packed remote key
-  key_dropped,   ///< answer to a revocation, with its `operation_id`
+  put = 1,  ///< data: bytes for the layout
+  get,      ///< no data; the reply contains data
+  update,   ///< data: operand and operand2, as the operation requires; the reply contains data if it fetches
+  find_segment,  ///< reply: SegmentReply and, if the segment has one, the packed remote key
+  key_dropped,   ///< reply to a revocation, with its `operation_id`
   stripe_lock,   ///< `stripes` are held for the messages of `operation_id` until `total` bytes are executed
   handshake,     ///< data: from make_handshake() (session.hpp); has neither position nor session
-  lock_request,  ///< requests the target's lock with the number `address`: answered `executed` once `owner`
+  lock_request,  ///< requests the target's lock with the number `address`; reply: `executed` once `owner`
                  ///< has it, except with flag_in_stream
   lock_release   ///< releases the lock
 };
@@ -79,18 +79,17 @@ enum class LockReleaseKind : std::uint8_t { acquired_by_message, acquired_in_sha
 enum RequestFlag : std::uint16_t {
   flag_atomic = 1,       ///< execute under the stripes of the memory that this message accesses
   flag_scale = 2,        ///< `scale` is valid
-  flag_fetch = 4,        ///< update: answered with the previous elements
+  flag_fetch = 4,        ///< update: the reply contains the previous elements
   flag_held = 8,         ///< the stripes are held: by the `stripe_lock` of `operation_id`, or by the origin
   flag_no_wait = 16,     ///< the origin holds stripes: `busy` instead of a wait for stripes or predecessors
   flag_shared = 32,      ///< stripe_lock: the memory is only read
   flag_registered = 64,  ///< the origin guarantees that the memory is registered: no probing needed
-  flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
+  flag_separate_reply = 128,  ///< reply when this operation is executed, independently of earlier ones
   flag_elements = 256,        ///< update: each element is atomic by itself, not all together
   flag_delayed_ack = 512,     ///< lock_request, lock_release, put, update: delayed acknowledgement
-  flag_in_stream =
-      1024,            ///< lock_request: completes its position when `owner` has the lock, without an answer
-  flag_arrays = 2048,  ///< update: as OpFlags::keeps_arrays
-  flag_rmw = 4096,     ///< update: as OpFlags::read_modify_write
+  flag_in_stream = 1024,  ///< lock_request: completes its position when `owner` has the lock, without a reply
+  flag_arrays = 2048,     ///< update: as OpFlags::keeps_arrays
+  flag_rmw = 4096,        ///< update: as OpFlags::read_modify_write
   flag_batch_delayed_ack = 8192  ///< with flag_delayed_ack: the acknowledgement of the whole batch is delayed
 };
 
@@ -145,7 +144,7 @@ enum class ReplyKind : std::uint8_t {
   failed,        ///< `offset` bytes of the operation `operation_id` (0: of some operation of `context`) were
                  ///< not done because of `status`; payload: FailureReply
   segment,       ///< payload: SegmentReply, then the packed remote key, if there is one
-  revoke,        ///< the segment with the number `operation_id`, at `offset`, must be dropped; answered with
+  revoke,        ///< the segment with the number `operation_id`, at `offset`, must be dropped; reply:
                  ///< `key_dropped`
   stripes_granted,  ///< the stripes of the `stripe_lock` with this `operation_id` are held
   busy              ///< the request of `operation_id` was not executed: the same position may be sent again
@@ -158,12 +157,12 @@ struct ReplyHeader {
   std::uint8_t status;
   std::uint32_t context;
   std::uint32_t segments_version;  ///< changes whenever the sender's segments change
-  std::uint64_t session;           ///< SessionTokens::reply of the answered session
+  std::uint64_t session;           ///< SessionTokens::reply of the request's session
   std::uint64_t executed;          ///< all requests up to this position of the stream are executed
   std::uint64_t operation_id;      ///< of the request; `revoke`: number of the segment
   std::uint64_t offset;
   std::uint64_t bytes;
-  std::uint64_t processed_cost;  ///< cost of all requests that are executed, rejected or answered `busy`
+  std::uint64_t processed_cost;  ///< cost of all requests that are executed, rejected or `busy`
   std::uint64_t credit;          ///< cost that the origin may have in flight
   std::uint64_t lock_clock;      ///< logical time of the sender's locks
 };
@@ -173,10 +172,10 @@ static_assert(sizeof(ReplyHeader) == 80);
 /// position in a stream: the positions continue with the next connection. Over an encrypted connection, also
 /// the notice that the sender has rejected a message of the connection, and closes it.
 enum class Disconnect : std::uint8_t {
-  request = 1,      ///< the sender has nothing in flight, and sends nothing until the answer arrives
-  accept,           ///< answer: the sender has nothing in flight either, and no longer uses the connection
-  reject,           ///< answer: the connection stays open
-  message_rejected  ///< the connection ends: a message on it was not authentic. No answer follows
+  request = 1,      ///< the sender has nothing in flight, and sends nothing until the reply arrives
+  accept,           ///< reply: the sender has nothing in flight either, and no longer uses the connection
+  reject,           ///< reply: the connection stays open
+  message_rejected  ///< the connection ends: a message on it was not authentic. No reply follows
 };
 
 struct DisconnectHeader {
@@ -216,7 +215,7 @@ inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;
 /// carrying data for them, or fetch (bytes_without_payload()); legitimate requests stay within a fragment.
 inline constexpr std::uint64_t max_bytes_without_payload = 16 * 1024 * 1024;
 
-/// Whether the request is answered with `bytes` bytes of the target's memory.
+/// Whether the reply to the request contains `bytes` bytes of the target's memory.
 constexpr bool is_fetching(RequestHeader const& header) noexcept {
   RequestKind const kind = header.kind;
   return kind == RequestKind::get || (kind == RequestKind::update && (header.flags & flag_fetch) != 0);
@@ -307,7 +306,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
 char const* check(std::span<std::byte const> header, DisconnectHeader* out) noexcept;
 
 /// Whether a request that did not pass its check still identifies its stream and position, so that it can be
-/// answered; fills `out`.
-bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept;
+/// rejected by a reply; fills `out`.
+bool has_position(std::span<std::byte const> header, RequestHeader* out) noexcept;
 
 }  // namespace mpixrma::engine::wire

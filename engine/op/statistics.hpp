@@ -83,7 +83,7 @@ class TrafficCounters {
 /// Counters for tests, diagnostics and the verbose report.
 struct Statistics {
   std::size_t peers;                  ///< processes whose address this one has read and not forgotten
-  std::size_t endpoints;              ///< UCX endpoints, for requests or answers
+  std::size_t endpoints;              ///< UCX endpoints, for requests or replies
   std::size_t mapped_regions;         ///< regions of peers that are mapped into this process
   Traffic traffic;                    ///< with all processes
   std::uint64_t messages_dropped;     ///< received and dropped, for example malformed or unauthenticated

@@ -70,7 +70,7 @@ struct NetworkKeys {
   /// Revoked keys and exposures by number, until no operation uses them. For an exposure, `key` is null.
   std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
-  std::uint64_t pending_query_id = 0;  ///< operation id of the unanswered query for a key; 0: none
+  std::uint64_t pending_query_id = 0;  ///< operation id of the query for a key that awaits its reply; 0: none
   std::optional<KeyQuery> last_query;  ///< the newest query; not repeated until the version changes
 
   /// Handles the version in a reply of the peer. A new version means that there may be new keys.

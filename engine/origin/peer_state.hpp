@@ -63,7 +63,7 @@ struct MessageStream {
   bool newest_has_delayed_ack : 1 = false;                ///< the acknowledgement of `newest_sent` is delayed
   bool is_due : 1 = false;                                ///< OperationStreams::note_due() was called
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
-  /// Nothing is sent: a disconnect request is unanswered, or UCX has yet to start in one of the processes.
+  /// Nothing is sent: a disconnect request awaits its reply, or UCX has yet to start in one of the processes.
   bool suspended = false;
   /// The stream may wait for a lock until `followed_by_all` is executed: may_wait_for_lock() tells. Any
   /// thread.
@@ -84,7 +84,7 @@ struct MessageStream {
            followed_by_all > executed.load(std::memory_order_relaxed);
   }
   bool has_open_batch() const noexcept { return batch != nullptr && batch->message != nullptr; }
-  /// Whether everything up to `sequence` is executed and answered.
+  /// Whether everything up to `sequence` is executed, and all replies have arrived.
   bool is_executed(std::uint64_t sequence) const noexcept;
   /// Whether no operation up to `sequence` uses origin or result buffers any more.
   bool is_complete_locally(std::uint64_t sequence) const noexcept;

@@ -35,13 +35,13 @@ struct TrackedOperation {
   std::uint64_t next_sequence = 0;  ///< position of the next message to be sent
   std::uint64_t last_sequence = 0;  ///< position of the last fragment
   std::size_t sent = 0;             ///< bytes of the operation that are passed to UCX
-  std::size_t answered = 0;         ///< bytes that were returned, or whose fragments failed
+  std::size_t returned = 0;         ///< bytes that were returned, or whose fragments failed
   bool executed = false;            ///< the target has reported the execution of this operation
-  unsigned busy_answers = 0;        ///< number of answers `busy` so far
+  unsigned busy_replies = 0;        ///< number of replies `busy` so far
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
   bool reported = false;  ///< the failure is reported; later failures of its messages are not
-  std::optional<wire::SegmentReply> segment;  ///< answer to a find_segment
+  std::optional<wire::SegmentReply> segment;  ///< reply to a find_segment
   TrackedOperationList* list = nullptr;       ///< list that contains it
   TrackedOperation* previous = nullptr;
   TrackedOperation* next = nullptr;
@@ -54,8 +54,8 @@ struct TrackedOperation {
   /// Whether the operation no longer uses its origin and result buffers.
   bool buffers_released() const noexcept {
     if (!sent_completely() || sends_in_flight != 0) return false;
-    if (operation.expects_data()) return answered == operation.total;
-    // An operation with a separate reply may be answered `busy` and then sent again.
+    if (operation.expects_data()) return returned == operation.total;
+    // The separate reply may be `busy`; the operation is then sent again.
     return (operation.header.flags & wire::flag_separate_reply) == 0;
   }
 };

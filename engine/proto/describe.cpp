@@ -24,7 +24,7 @@ char const* name_of(wire::RequestKind kind) noexcept {
     case wire::RequestKind::get: return "get";
     case wire::RequestKind::update: return "accumulate or read-modify-write";
     case wire::RequestKind::find_segment: return "search for the memory";
-    case wire::RequestKind::key_dropped: return "answer to a revocation";
+    case wire::RequestKind::key_dropped: return "reply to a revocation";
     case wire::RequestKind::stripe_lock: return "request for stripe locks";
     default: return "request";
   }
@@ -37,10 +37,10 @@ void describe_entry(TrackedOperation const& entry, BoundedText& text) {
     text.add(", not sent");
   else if (!entry.sent_completely())
     text.add(", %llu bytes sent", static_cast<Long>(entry.sent));
-  else if (entry.operation.expects_data() && entry.answered != 0)
-    text.add(", %llu bytes returned", static_cast<Long>(entry.answered));
+  else if (entry.operation.expects_data() && entry.returned != 0)
+    text.add(", %llu bytes returned", static_cast<Long>(entry.returned));
   if (entry.lock == LockState::requested) text.add(", waits for stripe locks of the target");
-  if (entry.busy_answers != 0) text.add(", refused %u times: the target is busy", entry.busy_answers);
+  if (entry.busy_replies != 0) text.add(", refused %u times: the target is busy", entry.busy_replies);
   text.add("\n");
 }
 

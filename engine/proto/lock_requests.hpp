@@ -26,7 +26,7 @@ class LockRequests {
   /// Makes later messages wait at the peer for the lock. Returns nullopt if the request cannot be sent now.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context);
   /// Whether the operation must not be issued yet: the stream waits for a lock, and the operation is atomic
-  /// or could not be sent at once. An operation queued here behind the lock would delay answers to the peer.
+  /// or could not be sent at once. An operation queued here behind the lock would delay replies to the peer.
   bool must_not_follow_lock(Peer& peer, Layout const& target, OpFlags op_flags) const;
   /// Releases the lock, after all earlier operations; a failure is kept under `context`.
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,

@@ -10,7 +10,7 @@
 namespace mpixrma::engine {
 
 void MessageProtocol::progress_due() {
-  if (revocations.are_waiting()) revocations.answer();
+  if (revocations.are_waiting()) revocations.acknowledge();
   if (streams.has_retries()) streams.retry();
   streams.progress_due();
 }

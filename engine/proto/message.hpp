@@ -50,11 +50,11 @@ class MessageProtocol {
   Revocations revocations;
   ReplyHandler reply_handler;
 
-  /// Answers revocations, resends messages that were answered `busy`, and finishes operations
+  /// Replies to revocations, resends messages whose reply was `busy`, and finishes operations
   /// whose origin buffers UCX has released. Called after each progress of the transport.
   void progress_due();
   /// Whether there is work that no event announces: operations wait for a busy target or for stripes of this
-  /// process, or answers to revocations wait for users of the keys.
+  /// process, or replies to revocations wait for users of the keys.
   bool has_waiting() const noexcept { return streams.has_retries() || revocations.are_waiting(); }
 
   /// Resumes the streams that have waited for UCX in this process, which has started.

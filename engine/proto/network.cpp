@@ -65,8 +65,8 @@ std::optional<KeyQuery> NetworkProtocol::needed_query(Peer& peer, RmaOp const& t
     begin += known->exposure.base;
   }
   // A transfer that ends outside of the segment never uses this protocol.
-  bool const answered = engine::find_key(*state, begin, 1) != nullptr || state->gaps.contain(begin);
-  return answered ? std::nullopt : std::optional(query);
+  bool const known = engine::find_key(*state, begin, 1) != nullptr || state->gaps.contain(begin);
+  return known ? std::nullopt : std::optional(query);
 }
 
 RemoteExposure* NetworkProtocol::find_exposure(Peer& peer, RmaOp const& transfer) noexcept {
@@ -76,34 +76,34 @@ RemoteExposure* NetworkProtocol::find_exposure(Peer& peer, RmaOp const& transfer
   return found != state->exposures.end() ? &found->second : nullptr;
 }
 
-void NetworkProtocol::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key) {
+void NetworkProtocol::learn(Peer& peer, wire::SegmentReply const& reply, std::span<std::byte const> key) {
   NetworkKeys& state = peer.state().make_keys();
-  if (answer.exposure != 0 && !state.revoked.contains(answer.exposure)) {
-    Exposure const exposure{answer.exposed_base, answer.exposed_length, static_cast<Rights>(answer.rights)};
+  if (reply.exposure != 0 && !state.revoked.contains(reply.exposure)) {
+    Exposure const exposure{reply.exposed_base, reply.exposed_length, static_cast<Rights>(reply.rights)};
     RemoteExposure& known =
         state.exposures
-            .try_emplace(static_cast<ExposureId>(answer.exposure), RemoteExposure{exposure, false, 0})
+            .try_emplace(static_cast<ExposureId>(reply.exposure), RemoteExposure{exposure, false, 0})
             .first->second;
     known.usable = !key.empty();
   }
-  if (key.empty()) return state.gaps.add(answer.base, answer.base + answer.length);
-  if (state.revoked.contains(answer.number)) return;
-  RemoteKey made{answer.number, answer.length, nullptr, 0};
-  auto it = state.keys.upper_bound(answer.base);
+  if (key.empty()) return state.gaps.add(reply.base, reply.base + reply.length);
+  if (state.revoked.contains(reply.number)) return;
+  RemoteKey made{reply.number, reply.length, nullptr, 0};
+  auto it = state.keys.upper_bound(reply.base);
   if (it != state.keys.begin()) --it;
   // The previous segment at this address is gone; its revocation is in flight.
-  while (it != state.keys.end() && it->first < answer.base + answer.length) {
+  while (it != state.keys.end() && it->first < reply.base + reply.length) {
     auto const old = it++;
-    if (old->first + old->second.length <= answer.base) continue;
-    if (old->second.number == answer.number) return;  // two threads have queried
+    if (old->first + old->second.length <= reply.base) continue;
+    if (old->second.number == reply.number) return;  // two threads have queried
     state.revoked.emplace(old->second.number, old->second);
     state.keys.erase(old);
   }
   ucp_ep_h const endpoint = peer.state().messages.endpoint;
   if (endpoint == nullptr) return;  // the connection was closed meanwhile, and the key with it
   if (ucp_ep_rkey_unpack(endpoint, key.data(), &made.key) != UCS_OK)
-    return state.gaps.add(answer.base, answer.base + answer.length);
-  state.keys.emplace(answer.base, made);
+    return state.gaps.add(reply.base, reply.base + reply.length);
+  state.keys.emplace(reply.base, made);
 }
 
 bool NetworkProtocol::revoke(Peer& peer, std::uint64_t number, RemoteAddress base) {

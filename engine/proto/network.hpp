@@ -28,12 +28,12 @@ class NetworkProtocol {
 
   /// Returns the key for the transfer's target range, or nullptr if it is unknown.
   static RemoteKey* find_key(Peer& peer, RmaOp const& transfer) noexcept;
-  /// Returns the query whose answer would let transfers like this one use the protocol; nothing if the
-  /// answer is known, or another query is not answered yet.
+  /// Returns the query whose reply would let transfers like this one use the protocol; nothing if the
+  /// reply is known, or another query awaits its reply.
   static std::optional<KeyQuery> needed_query(Peer& peer, RmaOp const& transfer) noexcept;
-  /// Stores an answer of the peer's agent: a segment with its key, if there is one, or a gap. Must be called
-  /// when the answer arrives, before revoke() for any later revocation.
-  static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);
+  /// Stores a reply of the peer's agent: a segment with its key, if there is one, or a gap. Must be called
+  /// when the reply arrives, before revoke() for any later revocation.
+  static void learn(Peer& peer, wire::SegmentReply const& reply, std::span<std::byte const> key);
   /// Returns the known exposure of the transfer, or nullptr.
   static RemoteExposure* find_exposure(Peer& peer, RmaOp const& transfer) noexcept;
   /// Handles the owner's revocation of the segment or exposure with this number at `base`, which no later

@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 void OperationStreams::progress(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
-  // No message is in flight whose answer would trigger sending the batch.
+  // No message is in flight whose reply would trigger sending the batch.
   if (stream.has_open_batch() && !stream.expects_acknowledgement()) sender_.send_batch(peer);
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   // In issue order: entries behind one that is not sent completely cannot be finished.
@@ -46,7 +46,7 @@ void OperationStreams::progress_due() {
 void OperationStreams::note_busy(TrackedOperation& entry) {
   constexpr unsigned longest_pause = 6;
   entry.stripe_lock.release();
-  busy_retries_.push_back({entry.operation_id, 1u << std::min(entry.busy_answers++, longest_pause)});
+  busy_retries_.push_back({entry.operation_id, 1u << std::min(entry.busy_replies++, longest_pause)});
 }
 
 void OperationStreams::retry() {
@@ -67,7 +67,7 @@ void OperationStreams::retry() {
   }
 }
 
-/// Resends a message that was answered `busy` at its old position of the stream.
+/// Resends a message whose reply was `busy`, at its old position of the stream.
 void OperationStreams::send_again(TrackedOperation& entry) {
   if (entry.lock == LockState::requested) return send_lock(entry);
   MessageOperation const& operation = entry.operation;

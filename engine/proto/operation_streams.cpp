@@ -267,12 +267,12 @@ TrackedOperation* OperationStreams::find_segment(Peer& peer, RemoteAddress addre
 
 void OperationStreams::query_key(Peer& peer, KeyQuery const& query) {
   MessageStream const& stream = peer.state().messages;
-  // Queued behind the lock, the query would delay answers to the peer.
+  // Queued behind the lock, the query would delay replies to the peer.
   bool const at_once = stream.unsent == nullptr && stream.may_send();
   if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.ensure_session(peer))) return;
   NetworkKeys& state = peer.state().make_keys();
   state.last_query = query;
-  // Before sending, because a process answers itself within the send.
+  // Before sending, because a process replies to itself within the send.
   state.pending_query_id = queue_query(peer, query).operation_id;
   advance(peer);
 }

@@ -49,13 +49,13 @@ class OperationStreams {
   /// operation's position; 0: the operation does not continue the run, and nothing is done.
   std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
-  /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer
+  /// Requests the segment at `address`. The returned object, to be passed to release(), receives the reply
   /// in `segment`: a gap if there is no segment; empty after a failure. Returns nullptr if the peer is
   /// unreachable.
   TrackedOperation* find_segment(Peer& peer, RemoteAddress address);
   void release(TrackedOperation& entry) noexcept { tracked_.release(entry); }
-  /// Requests a key, behind all earlier messages; the segment handler receives the answer. There must be no
-  /// unanswered query to the peer. Does nothing if the query would have to wait for a lock.
+  /// Requests a key, behind all earlier messages; the segment handler receives the reply. There must be no
+  /// query to the peer that awaits its reply. Does nothing if the query would have to wait for a lock.
   void query_key(Peer& peer, KeyQuery const& query);
 
   /// Queues one message without data, behind those that are not sent yet; advance() sends it.

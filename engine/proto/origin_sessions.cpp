@@ -70,7 +70,7 @@ Status OriginSessions::ensure_session(Peer& peer) {
   return peer.state().messages.broken ? Status::unreachable : Status::ok;
 }
 
-/// Sends the handshake, which proves knowledge of the peer's secret and contains the address for answers. A
+/// Sends the handshake, which proves knowledge of the peer's secret and contains the address for replies. A
 /// reopened connection continues the previous session.
 bool OriginSessions::send_handshake(Peer& peer) {
   PeerState& state = peer.state();

@@ -94,21 +94,21 @@ void ReplyHandler::handle_data(TrackedOperation& entry, wire::ReplyHeader const&
   if (entry.is_a(wire::RequestKind::find_segment)) return handle_segment_reply(entry, payload);
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
-      header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered)
+      header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.returned)
     return drops_.record_drop("data for an operation that requested none");
   unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
-  entry.answered += payload.size();
+  entry.returned += payload.size();
 }
 
 void ReplyHandler::handle_segment_reply(TrackedOperation& entry, std::span<std::byte const> payload) {
   entry.executed = true;
-  wire::SegmentReply answer{};
-  if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
-  bool const sound = payload.size() >= sizeof answer && answer.key_bytes == payload.size() - sizeof answer &&
-                     answer.base + answer.length >= answer.base;
-  if (!sound) return log_.write(LogLevel::error, "dropped a malformed answer about a segment");
-  entry.segment = answer;
-  if (learn_) learn_(*entry.peer, answer, payload.subspan(sizeof answer));
+  wire::SegmentReply reply{};
+  if (payload.size() >= sizeof reply) std::memcpy(&reply, payload.data(), sizeof reply);
+  bool const sound = payload.size() >= sizeof reply && reply.key_bytes == payload.size() - sizeof reply &&
+                     reply.base + reply.length >= reply.base;
+  if (!sound) return log_.write(LogLevel::error, "dropped a malformed reply about a segment");
+  entry.segment = reply;
+  if (learn_) learn_(*entry.peer, reply, payload.subspan(sizeof reply));
 }
 
 /// Handles `stripes_granted`: the target holds the stripes of an atomic operation; and `busy`: the target
@@ -118,7 +118,7 @@ void ReplyHandler::handle_grant(Peer& peer, wire::ReplyHeader const& header) {
   bool const awaited = entry != nullptr && entry->operation.completes_when_executed;
   bool const granted = header.kind == wire::ReplyKind::stripes_granted;
   if (!awaited || (granted && entry->lock != LockState::requested)) {
-    drops_.record_drop("an unsolicited answer about stripes");
+    drops_.record_drop("an unsolicited reply about stripes");
   } else if (granted) {
     entry->lock = LockState::granted;
   } else {
@@ -126,14 +126,14 @@ void ReplyHandler::handle_grant(Peer& peer, wire::ReplyHeader const& header) {
   }
 }
 
-/// `offset` of a failure is the number of bytes that will not be answered with data.
+/// `offset` of a failure is the number of bytes that no reply will contain.
 void ReplyHandler::handle_failure(Peer& peer, wire::ReplyHeader const& header,
                                   std::span<std::byte const> payload) {
   auto const status = static_cast<Status>(header.status);
   if (header.operation_id != 0) {
     if (TrackedOperation* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr) {
       if (!failed(entry->status)) entry->status = status;
-      entry->answered = std::min(entry->operation.total, entry->answered + header.offset);
+      entry->returned = std::min(entry->operation.total, entry->returned + header.offset);
       return;
     }
     // The operation was already complete for its origin, so later completion calls report the error.

@@ -23,7 +23,7 @@ namespace mpixrma::engine {
 
 class ReplyHandler {
  public:
-  /// Called with every answer about a segment, with the key if there is one, before any later message.
+  /// Called with every reply about a segment, with the key if there is one, before any later message.
   using SegmentHandler =
       std::function<void(Peer&, wire::SegmentReply const&, std::span<std::byte const> key)>;
 

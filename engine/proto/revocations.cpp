@@ -7,20 +7,20 @@
 
 namespace mpixrma::engine {
 
-void Revocations::answer() {
+void Revocations::acknowledge() {
   take_each(revocations_, [this](Revocation const& revocation) {
     MessageStream const& stream = revocation.peer->state().messages;
-    // The answer's position in the stream must follow those of unsent operations.
+    // The acknowledgement's position in the stream must follow those of unsent operations.
     bool const waits = stream.suspended || stream.unsent != nullptr;
     if (waits || (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base))) {
       revocations_.push_back(revocation);
     } else {
-      answer(*revocation.peer, revocation.number);
+      acknowledge(*revocation.peer, revocation.number);
     }
   });
 }
 
-void Revocations::answer(Peer& peer, std::uint64_t number) {
+void Revocations::acknowledge(Peer& peer, std::uint64_t number) {
   if (!sessions_.connect(peer) || peer.state().messages.broken) return;
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::key_dropped);

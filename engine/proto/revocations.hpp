@@ -1,5 +1,5 @@
-/// Revocations of segments and exposures by their owners. Each is answered once this process no longer uses
-/// the key of the segment, or the exposure. Under the channel's lock.
+/// Revocations of segments and exposures by their owners. Each is acknowledged once this process no longer
+/// uses the key of the segment, or the exposure. Under the channel's lock.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class Revocations {
   void note(Peer& peer, std::uint64_t number, RemoteAddress base) {
     revocations_.push_back({&peer, number, base});
   }
-  /// Answers the owners of revoked segments whose keys are no longer in use.
-  void answer();
-  /// Whether answers wait for users of the keys; no event announces that the keys are out of use.
+  /// Replies to the owners of revoked segments whose keys are no longer in use.
+  void acknowledge();
+  /// Whether acknowledgements wait for users of the keys; no event announces that the keys are out of use.
   bool are_waiting() const noexcept { return !revocations_.empty(); }
   bool concern(Peer const& peer) const noexcept;
   void forget(Peer const& peer) noexcept;
@@ -39,7 +39,7 @@ class Revocations {
     RemoteAddress base;
   };
 
-  void answer(Peer& peer, std::uint64_t number);
+  void acknowledge(Peer& peer, std::uint64_t number);
 
   OriginSessions& sessions_;
   OperationStreams& streams_;

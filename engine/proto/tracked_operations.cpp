@@ -69,8 +69,8 @@ bool TrackedOperations::is_finished(TrackedOperation const& entry, std::uint64_t
   if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
   if (failed(entry.status) && entry.status == Status::transport) return true;
   if (entry.reported) return executed >= entry.last_sequence;
-  if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
-  // A query is finished by its answer: the acknowledgement may come earlier with another reply.
+  if (entry.operation.expects_data()) return entry.returned == entry.operation.total;
+  // A query is finished by its reply: the acknowledgement may come earlier with another reply.
   bool const is_query =
       entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::lock_request);
   if (is_query || entry.executed) return entry.executed || failed(entry.status);
@@ -111,7 +111,7 @@ void TrackedOperations::finish(TrackedOperation& entry) noexcept {
   if (entry.is_a(wire::RequestKind::find_segment)) {
     NetworkKeys* const keys = peer.state().keys_if_any();
     if (keys == nullptr || keys->pending_query_id != entry.operation_id) {
-      entry.live = false;  // the caller reads the answer and releases it
+      entry.live = false;  // the caller reads the reply and releases it
       return;
     }
     keys->pending_query_id = 0;

@@ -15,7 +15,7 @@ class TrackedOperations {
  public:
   /// Copies the parts of the operation that must outlive the caller's arrays.
   TrackedOperation& remember(Peer& peer, MessageOperation const& operation);
-  /// Records that the operation is sent completely: it waits for answers only.
+  /// Records that the operation is sent completely: it waits for replies only.
   void note_sent(TrackedOperation& entry) noexcept;
   /// Keeps an operation outside of its stream's issue order, where completion calls do not wait for it.
   void add_detached(TrackedOperation& entry) noexcept { detached_.push_back(entry); }
@@ -41,7 +41,7 @@ class TrackedOperations {
   /// Fails everything that the lost peer has not completed.
   void fail(Peer& peer) noexcept;
 
-  /// Describes the unanswered lock requests as text.
+  /// Describes the lock requests that await their replies as text.
   void describe_lock_requests(BoundedText& text) const;
 
  private:

@@ -213,13 +213,13 @@ void Agent::sleep(SleepUntil end) {
     channel_.eviction.request_idle_disconnects();
   }
   if ((sources[max_services].revents & POLLIN) != 0) forget_wake();
-  answer(sources);
+  handle_readable(sources);
 }
 
 /// `services`: what poll() has found for each of `services_`.
-void Agent::answer(pollfd const* services) const {
+void Agent::handle_readable(pollfd const* services) const {
   for (Service const& service : services_) {
-    if ((services++->revents & POLLIN) != 0) service.answer();
+    if ((services++->revents & POLLIN) != 0) service.handle();
   }
 }
 
@@ -250,7 +250,7 @@ bool Agent::pause(microseconds duration, int event) const {
                       {event, POLLIN, 0}};
   timespec const time = timespec_of(duration);
   if (::ppoll(sources, std::size(sources), &time, nullptr) <= 0) return false;
-  answer(sources);
+  handle_readable(sources);
   return (sources[max_services].revents & POLLIN) != 0;
 }
 

@@ -50,9 +50,9 @@ class Agent {
     on_wake_ = std::move(handle);
   }
 
-  /// Calls `answer` when `fd` is readable, and only then; never with the channel locked. Call it before
+  /// Calls `handle` when `fd` is readable, and only then; never with the channel locked. Call it before
   /// start(), at most max_services times.
-  void serve(int fd, std::function<void()> answer) { services_.at(count_++) = {fd, std::move(answer)}; }
+  void serve(int fd, std::function<void()> handle) { services_.at(count_++) = {fd, std::move(handle)}; }
 
   /// Calls `work` whenever the agent is awake, with the channel unlocked. Call it before start().
   void set_work(std::function<void()> work) { work_ = std::move(work); }
@@ -78,7 +78,7 @@ class Agent {
   /// Sleeps for `duration`, or until descriptor `event` (-1: none) or one of the services is readable, or the
   /// agent is woken. Serves the services. Returns true if the agent was woken.
   bool pause(std::chrono::microseconds duration, int event) const;
-  void answer(pollfd const* services) const;
+  void handle_readable(pollfd const* services) const;
   void wake() noexcept;
   void forget_wake() noexcept;
 
@@ -99,7 +99,7 @@ class Agent {
   static constexpr std::size_t max_services = 3;
   struct Service {
     int fd = -1;
-    std::function<void()> answer;
+    std::function<void()> handle;
   };
   std::array<Service, max_services> services_;
   std::size_t count_ = 0;

@@ -139,7 +139,7 @@ class Channel final : public MessageHandler {
   }
 
   /// Called by a thread that has sent a message and does not wait: a message of this process to itself has
-  /// arrived before the send returned, and no event announces that it must be answered. With the lock held.
+  /// arrived before the send returned, and no event announces that it needs a reply. With the lock held.
   void progress_self_messages() noexcept {
     if (executor.replies.are_due()) progress();
     wake_agent_if_needed();
@@ -279,9 +279,9 @@ class Channel final : public MessageHandler {
     return config.batch_bytes == MPIX_ENGINE_NO_BATCHES ? 0 : config.batch_bytes;
   }
 
-  /// Polls the ring again: an answered origin often sends its next request within a turn of the MPI library's
-  /// progress. For a burst of slower requests, polling for longer pays off too, because a new FaultScope may
-  /// need a system call.
+  /// Polls the ring again: an origin with its reply often sends its next request within a turn of the MPI
+  /// library's progress. For a burst of slower requests, polling for longer pays off too, because a new
+  /// FaultScope may need a system call.
   int poll_ring_burst() noexcept {
     constexpr int max_burst = 64;  // the library must make progress too
     constexpr int few_polls = 16;

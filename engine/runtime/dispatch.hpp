@@ -125,7 +125,7 @@ class Dispatch {
   /// Whether a segment contains the target's memory: ok; bad_address if none contains the first byte; overrun
   /// if the segment ends before the memory does.
   Status check_segment() const;
-  /// Executes requests in this process's ring while this process waits for an answer in another one's ring.
+  /// Executes requests in this process's ring while this process waits for a reply in another one's ring.
   void serve_ring() { state_.channels.take_from_ring(); }
   /// The ranges that are left of a partly executed operation. A protocol that adds ranges returns nullopt;
   /// Dispatch executes them as a Remainder by cross-memory or messages.
@@ -143,7 +143,7 @@ class Dispatch {
   /// lock, which must have been held since the operation was issued.
   void track_access(Path path, Issued const& issued) const noexcept;
   /// Asks the target for the key that the operation would have needed to use the network. Nothing waits for
-  /// the answer: until the key has arrived, operations are messages. Under the channel's lock.
+  /// the reply: until the key has arrived, operations are messages. Under the channel's lock.
   void query_key() noexcept;
 
  private:

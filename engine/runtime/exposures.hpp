@@ -34,7 +34,7 @@ class MPIX_ENGINE_API EngineExposures {
   Status start_withdraw(ExposureId id, WithdrawnExposure* withdrawn);
   bool is_unreachable(WithdrawnExposure const& withdrawn);
   /// Makes all other processes drop the keys that ended processes knew, and destroys these keys when all have
-  /// answered; processes get new keys on request. Must be called from time to time, for engines with
+  /// acknowledged; processes get new keys on request. Must be called from time to time, for engines with
   /// exposed_only.
   void renew_keys();
   /// For processes that agree on one id for their exposures: a slot and a generation that are unused at all

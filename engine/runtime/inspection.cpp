@@ -41,7 +41,7 @@ void Inspection::open() noexcept {
   socket_kept_ = KeptFromChildren(fd());
 }
 
-void Inspection::answer(std::function<std::string()> const& describe) const noexcept {
+void Inspection::reply(std::function<std::string()> const& describe) const noexcept {
   for (;;) {
     FileDescriptor const connection(::accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!connection) return;
@@ -51,7 +51,7 @@ void Inspection::answer(std::function<std::string()> const& describe) const noex
       // As much as the socket buffers: a slow reader must not delay the agent.
       (void)!::send(connection.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     } catch (std::exception const&) {
-      // Without memory the client gets no answer and must ask again.
+      // Without memory the client gets no reply and must ask again.
     }
   }
 }

@@ -46,7 +46,7 @@ LockClock* EngineLocks::clock(Peer& peer) noexcept {
   return state.shares_memory ? &state.segments->lock_clock() : nullptr;
 }
 
-/// Waits briefly for a lock that is held for a short time: it becomes free before the agent could answer.
+/// Waits briefly for a lock that is held for a short time: it becomes free before the agent could reply.
 /// Requests at the agent take precedence; longer waits go to the agent's queue.
 bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) {
   constexpr std::chrono::microseconds spin_time{50};

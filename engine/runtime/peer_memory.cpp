@@ -10,14 +10,14 @@ namespace mpixrma::engine {
 
 namespace {
 
-bool contains(wire::SegmentReply const& answer, RemoteAddress address) noexcept {
-  return address >= answer.base && address - answer.base < answer.length;
+bool contains(wire::SegmentReply const& reply, RemoteAddress address) noexcept {
+  return address >= reply.base && address - reply.base < reply.length;
 }
 
 }  // namespace
 
-/// Asks the peer's agent, and waits for the answer.
-Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
+/// Asks the peer's agent, and waits for the reply.
+Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* reply) {
   std::unique_lock held(channel_of(peer).lock);
   OperationStreams& streams = channel_of(peer).message_protocol.streams;
   TrackedOperation* const query = streams.find_segment(peer, address);
@@ -26,7 +26,7 @@ Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire
   std::optional<wire::SegmentReply> const found = query->segment;
   streams.release(*query);
   if (!found) return Status::transport;
-  *answer = *found;
+  *reply = *found;
   return Status::ok;
 }
 
@@ -38,11 +38,11 @@ Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, Segment
     *info = {found.base, found.length, found.internal};
     return Status::ok;
   }
-  wire::SegmentReply answer{};
-  if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
-  if (answer.is_gap != 0) return Status::bad_address;
-  if (!contains(answer, address)) return Status::malformed;
-  *info = {answer.base, answer.length, answer.is_internal != 0};
+  wire::SegmentReply reply{};
+  if (Status const status = ask_for_segment(peer, address, &reply); failed(status)) return status;
+  if (reply.is_gap != 0) return Status::bad_address;
+  if (!contains(reply, address)) return Status::malformed;
+  *info = {reply.base, reply.length, reply.is_internal != 0};
   return Status::ok;
 }
 
@@ -55,15 +55,15 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
     std::ranges::sort(*out, {}, &SegmentInfo::base);
     return Status::ok;
   }
-  // The answer for an address between segments is the gap up to the next segment.
+  // The reply for an address between segments is the gap up to the next segment.
   for (RemoteAddress address = 0;;) {
-    wire::SegmentReply answer{};
-    if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
-    if (answer.is_gap == 0) {
-      if (!contains(answer, address)) return Status::malformed;
-      out->push_back({answer.base, answer.length, answer.is_internal != 0});
+    wire::SegmentReply reply{};
+    if (Status const status = ask_for_segment(peer, address, &reply); failed(status)) return status;
+    if (reply.is_gap == 0) {
+      if (!contains(reply, address)) return Status::malformed;
+      out->push_back({reply.base, reply.length, reply.is_internal != 0});
     }
-    RemoteAddress const next = answer.base + answer.length;
+    RemoteAddress const next = reply.base + reply.length;
     if (next <= address) return Status::ok;  // the end of the address space
     address = next;
   }

@@ -58,11 +58,11 @@ class MPIX_ENGINE_API EnginePeerMemory {
 
   /// Returns an error text for an operation on `memory` of `process` that has ended with `status`. The text
   /// says how much of the memory lies within an allocation, if only a part does. May query the peer's agent
-  /// and wait for its answer; call it without locks. `memory` has no exposure.
+  /// and wait for its reply; call it without locks. `memory` has no exposure.
   std::string reason(std::uint64_t process, Status status, TargetMemory const& memory);
 
  private:
-  Status ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer);
+  Status ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* reply);
 
   EngineState& state_;
   EnginePeers& peers_;

@@ -59,7 +59,7 @@ int mpix_engine_close_session(mpix_engine_t* engine, std::uint64_t session) {
 
 static_assert(static_cast<int>(SessionEnd::connection_lost) == MPIX_ENGINE_SESSION_CONNECTION_LOST &&
               static_cast<int>(SessionEnd::too_many_processes) == MPIX_ENGINE_SESSION_PROCESSES &&
-              static_cast<int>(SessionEnd::answers_not_taken) == MPIX_ENGINE_SESSION_ANSWERS);
+              static_cast<int>(SessionEnd::replies_not_taken) == MPIX_ENGINE_SESSION_REPLIES);
 
 int mpix_engine_session_has_ended(mpix_engine_t* engine, std::uint64_t session) {
   auto const sessions = SessionSecrets::of(engine_of(engine).process());

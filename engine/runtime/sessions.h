@@ -32,8 +32,8 @@ enum mpix_engine_session_end {
                                           carried an encrypted message that was changed */
   MPIX_ENGINE_SESSION_PROCESSES,       /**< more processes wanted to use it than
                                             mpix_engine_config::session_processes */
-  MPIX_ENGINE_SESSION_ANSWERS          /**< a process of the session sends requests, and does not take the
-                                            answers */
+  MPIX_ENGINE_SESSION_REPLIES          /**< a process of the session sends requests, and does not take the
+                                            replies */
 };
 
 /** Returns whether and why the session has ended before it was closed: an mpix_engine_session_end. An ended

@@ -16,7 +16,7 @@ Status EngineState::start() {
   if (bootstrap.exit_fd != nullptr && bootstrap.next_exited != nullptr)
     channels.front().agent.watch_fd(bootstrap.exit_fd(bootstrap.context), [this] { handle_exits(); });
   inspection.open();
-  channels.front().agent.serve(inspection.fd(), [this] { inspection.answer([this] { return inspect(); }); });
+  channels.front().agent.serve(inspection.fd(), [this] { inspection.reply([this] { return inspect(); }); });
   if (Status const status = channels.start(); failed(status)) return status;
   if (bootstrap.publish(bootstrap.context, publication.data(), publication.size()) == 0) return Status::ok;
   log.write(LogLevel::error, "the address cannot be published");

@@ -4,7 +4,7 @@
 /// address in the process selects the stripe. An operation locks memory that it updates exclusively, memory
 /// that it only reads shared, stripes in ascending order. Without messages, those of the process with the
 /// lower identity come first. For a message the origin acquires its own first; a target with a lower identity
-/// does not wait but answers `busy`, and the origin releases them until its next attempt: no deadlock occurs.
+/// does not wait but replies `busy`, and the origin releases them until its next attempt: no deadlock occurs.
 #pragma once
 
 #include <sys/types.h>

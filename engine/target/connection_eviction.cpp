@@ -50,9 +50,9 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
                                            Connections::Connection& connection) {
   switch (disconnect.kind) {
     case wire::Disconnect::request:
-      // Both sides have sent a request: the one of the process with the lower number is answered.
+      // Both sides have sent a request: the one of the process with the lower number gets a reply.
       if (connection.disconnecting && process_ < disconnect.process) break;
-      connections_.note_disconnect_answered(connection);
+      connections_.note_disconnect_ended(connection);
       if (!disconnect.idle || !is_idle(disconnect.process, connection)) {
         (void)send(disconnect.process, connection, wire::Disconnect::reject);
         message_protocol_.resume(disconnect.process);
@@ -72,7 +72,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
       break;
     case wire::Disconnect::reject:
       if (!connection.disconnecting) break;
-      connections_.note_disconnect_answered(connection);
+      connections_.note_disconnect_ended(connection);
       message_protocol_.resume(disconnect.process);
       break;
     case wire::Disconnect::message_rejected:

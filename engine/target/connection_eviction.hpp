@@ -2,15 +2,15 @@
 /// limit. Under the channel's lock.
 ///
 /// Only idle connections are closed, by a disconnect exchange: the requesting side sends nothing before it
-/// has the answer, and the accepting side does not use the connection any more. Both sides continue with
+/// has the reply, and the accepting side does not use the connection any more. Both sides continue with
 /// their stream positions and their credit on the next connection, which begins with a handshake and has the
 /// next number. Messages of two connections may overtake each other: a disconnect message of an earlier
 /// connection is ignored, and a handshake of the next connection implies that the peer has accepted to
 /// disconnect. If UCX reports the connection as closed meanwhile, this counts as an acceptance: if the peer
 /// has ended, the next connection to it detects that.
 ///
-/// A disconnect request is answered once: messages of one connection arrive in order, and of two requests
-/// that cross each other one is answered, by a rule that both sides know.
+/// A disconnect request gets one reply: messages of one connection arrive in order, and of two requests
+/// that cross each other one gets a reply, by a rule that both sides know.
 #pragma once
 
 #include <cstdint>

@@ -36,8 +36,8 @@ void ExecutedPositions::reject(Origin& origin, wire::RequestHeader const& header
   note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
-void ExecutedPositions::answer_busy(Origin& origin, wire::RequestHeader const& header,
-                                    std::size_t payload_bytes) {
+void ExecutedPositions::reply_busy(Origin& origin, wire::RequestHeader const& header,
+                                   std::size_t payload_bytes) {
   origin.processed_cost += wire::cost_of(header, payload_bytes);
   replies_.add(origin, wire::ReplyKind::busy, header);
 }

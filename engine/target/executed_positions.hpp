@@ -1,4 +1,4 @@
-/// Advances the position up to which the requests of a stream are executed, and answers the origin: by an
+/// Advances the position up to which the requests of a stream are executed, and replies to the origin: by an
 /// acknowledgement, an error, or `busy`. Under the channel's lock.
 #pragma once
 
@@ -30,10 +30,10 @@ class ExecutedPositions {
   void note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run);
   /// Delays the acknowledgement of a batch that ends with the request `last`, if all of it is executed.
   void delay_acknowledgement(Origin& origin, wire::RequestHeader const& last) noexcept;
-  /// Advances the stream by a request that is not executed, and answers with the error.
+  /// Advances the stream by a request that is not executed, and replies with the error.
   void reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
   /// Asks the origin to send the request again; the stream does not advance.
-  void answer_busy(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
+  void reply_busy(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
 
   /// Number of requests of all origins that were executed or rejected.
   std::uint64_t processed() const noexcept { return processed_; }

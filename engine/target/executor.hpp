@@ -1,4 +1,4 @@
-/// The target's side of the message protocol: executes requests and answers them. Under the channel's lock
+/// The target's side of the message protocol: executes requests and replies to them. Under the channel's lock
 /// throughout.
 #pragma once
 
@@ -84,7 +84,7 @@ class Executor {
   /// each progress of the transport, outside of UCX's callbacks.
   void progress_due() {
     if (handshakes.have_arrived()) connect_arrived();
-    if (unsent.has_waiting()) streams.retry_unanswered();
+    if (unsent.has_waiting()) streams.retry_waiting();
     if (streams.has_blocked()) streams.retry_blocked();
     locks.admit_overtaking();
     while (lock_replies.are_due()) lock_replies.send_due();  // a continued stream may release other locks

@@ -94,7 +94,7 @@ struct OutOfOrder {
   std::set<std::uint64_t> executed_early;  ///< executed beyond Origin::executed
   WaitingRequests waiting;
   std::set<std::uint64_t> blocked;  ///< sequences of requests that wait for stripes
-  std::uint64_t lock = 0;           ///< position of the in-stream lock request that is not answered; 0: none
+  std::uint64_t lock = 0;           ///< position of the in-stream lock request that is not decided; 0: none
   std::unordered_map<std::uint64_t, HeldStripes> held_stripes;             ///< by operation id
   std::unordered_map<std::uint64_t, PartialOperation> partial_operations;  ///< by operation id
 
@@ -116,7 +116,7 @@ struct Origin {
   std::uint64_t executed = 0;                ///< every request up to here is executed
   std::size_t buffered_bytes = 0;            ///< memory of buffered requests and of entries of OutOfOrder
   std::uint64_t processed_requests = 0;      ///< requests executed or rejected
-  std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed, rejected or answered busy
+  std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed, rejected or busy
   std::uint64_t acknowledged = 0;            ///< the part of `executed` that was reported to the origin
   std::uint64_t reported_cost = 0;           ///< the part of `processed_cost` that was reported to the origin
   std::size_t unsent_replies = 0;            ///< number of unsent replies to it

@@ -86,8 +86,8 @@ void Replies::schedule_acknowledgement(Origin& origin) {
 }
 
 void Replies::send_all() {
-  // UCX delivers a message from a process to itself within the send: an answer may cause the next request,
-  // and that request another answer, while the first answer is still being sent.
+  // UCX delivers a message from a process to itself within the send: a reply may cause the next request,
+  // and that request another reply, while the first reply is still being sent.
   if (is_sending_) return;
   is_sending_ = true;
   try {
@@ -99,7 +99,7 @@ void Replies::send_all() {
   is_sending_ = false;
 }
 
-/// Sends the answers that lack of memory has delayed, or else all due ones.
+/// Sends the replies that lack of memory has delayed, or else all due ones.
 void Replies::send_due() {
   if (sending_.is_sent()) {
     sending_.replies.clear();

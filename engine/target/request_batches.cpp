@@ -82,8 +82,7 @@ void RequestBatches::take_run(Origin& origin, wire::RequestRun run) {
 std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun const& run) {
   wire::RequestHeader const& header = run.header();
   bool const in_order = header.sequence == origin.executed + 1 && origin.out_of_order() == nullptr;
-  if (!in_order || origin.endpoint == nullptr || !is_simple(header) ||
-      !parts_.unsent.may_answer(origin, header))
+  if (!in_order || origin.endpoint == nullptr || !is_simple(header) || !parts_.unsent.permits(origin, header))
     return 0;
   wire::CheckedRequest request{};
   if (wire::check(bytes_of(header), {run.data(), run.shape().data_bytes()}, &request) != nullptr) return 0;

@@ -65,7 +65,7 @@ void RequestExecution::queue_lock_request(Origin& origin, wire::RequestHeader co
 }
 
 /// Executes the request, unless `status` is a failure already, and increments the operation's counter.
-/// Answers a failure.
+/// Replies with a failure.
 void RequestExecution::execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status) {
   std::size_t const replies = parts_.replies.size();
   bool const refused = failed(status);
@@ -79,7 +79,7 @@ void RequestExecution::execute_or_fail(Origin& origin, wire::CheckedRequest cons
 
 Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (request.header.kind) {
-    case wire::RequestKind::find_segment: parts_.queries.answer(origin, request); return Status::ok;
+    case wire::RequestKind::find_segment: parts_.queries.reply(origin, request); return Status::ok;
     case wire::RequestKind::key_dropped:
       parts_.queries.note_dropped(request.header.operation_id, origin.process);
       return Status::ok;

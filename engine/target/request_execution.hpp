@@ -1,4 +1,4 @@
-/// Executes a request of a stream and answers it. Under the channel's lock.
+/// Executes a request of a stream and replies to it. Under the channel's lock.
 #pragma once
 
 #include <cstddef>

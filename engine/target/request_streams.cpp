@@ -20,7 +20,7 @@ void RequestStreams::handle(Origin& origin, std::span<std::byte const> header,
                             std::span<std::byte const> payload) {
   wire::CheckedRequest request{};
   char const* const fault = wire::check(header, payload, &request);
-  if (fault != nullptr && !wire::is_answerable(header, &request.header))
+  if (fault != nullptr && !wire::has_position(header, &request.header))
     return parts_.drops.record_drop(fault);
   std::uint64_t const sequence = request.header.sequence;
   if (origin.has_seen(sequence) || !origin.has_place_for(sequence))
@@ -29,12 +29,12 @@ void RequestStreams::handle(Origin& origin, std::span<std::byte const> header,
     parts_.drops.record_drop(fault);
     return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::malformed);
   }
-  bool const is_full = !parts_.unsent.may_answer(origin, request.header);
+  bool const is_full = !parts_.unsent.permits(origin, request.header);
   if (origin.endpoint == nullptr || is_full || request.header.after > origin.executed) {
     if (origin.endpoint != nullptr && !is_full && must_not_wait(request))
-      return parts_.executed_positions.answer_busy(origin, request.header, payload.size());
+      return parts_.executed_positions.reply_busy(origin, request.header, payload.size());
     if (!parts_.buffers.has_room(origin, payload.size())) {
-      // Refusals are answers, too.
+      // Refusals are replies, too.
       if (is_full) return parts_.unsent.disconnect(origin);
       return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::out_of_memory);
     }
@@ -69,7 +69,7 @@ void RequestStreams::execute_or_defer(Origin& origin, wire::CheckedRequest& requ
     return execution.perform(origin, request, std::move(stripe_lock), payload.size(), Status::ok);
   }
   if (must_not_wait(request))
-    return parts_.executed_positions.answer_busy(origin, request.header, payload.size());
+    return parts_.executed_positions.reply_busy(origin, request.header, payload.size());
   if (!parts_.buffers.has_room(origin, payload.size()))
     return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::out_of_memory);
   origin.make_out_of_order().blocked.insert(request.header.sequence);
@@ -90,7 +90,7 @@ void RequestStreams::execute_or_lose(Origin const& origin, Execute execute) {
 
 void RequestStreams::retry_blocked() {
   for (auto it = blocked_.begin(); it != blocked_.end();) {
-    if (!parts_.unsent.may_answer(*it->origin, it->buffered.request().header) || !it->stripe_lock.acquire()) {
+    if (!parts_.unsent.permits(*it->origin, it->buffered.request().header) || !it->stripe_lock.acquire()) {
       ++it;
       continue;
     }
@@ -117,13 +117,13 @@ void RequestStreams::execute_unblocked(Origin& origin) {
   if (origin.endpoint == nullptr || rest == nullptr) return;
   // Executing a request may unblock the next one.
   while (BufferedRequest const* const next = rest->waiting.next(origin.executed)) {
-    if (!parts_.unsent.may_answer(origin, next->request().header)) return parts_.unsent.add_waiting(origin);
+    if (!parts_.unsent.permits(origin, next->request().header)) return parts_.unsent.add_waiting(origin);
     BufferedRequest const buffered = rest->waiting.take_next();
     parts_.buffers.note_released(origin, buffered);
     wire::CheckedRequest request = buffered.request();
     if (request.header.after > origin.executed) {
-      parts_.executed_positions.answer_busy(origin, request.header,
-                                            buffered.payload().size());  // it must not wait
+      parts_.executed_positions.reply_busy(origin, request.header,
+                                           buffered.payload().size());  // it must not wait
     } else {
       execute_or_defer(origin, request, std::as_bytes(std::span(&buffered.request().header, 1)),
                        buffered.payload());
@@ -131,7 +131,7 @@ void RequestStreams::execute_unblocked(Origin& origin) {
   }
 }
 
-void RequestStreams::retry_unanswered() {
+void RequestStreams::retry_waiting() {
   for (Origin* const origin : parts_.unsent.take_waiting()) {
     origin->waits_until_sent = false;
     execute_waiting(*origin);

@@ -41,7 +41,7 @@ class RequestStreams {
   /// Executes buffered requests of the origin that may be executed now.
   void execute_waiting(Origin& origin);
   /// As execute_waiting(), for origins whose requests wait until replies to these origins are sent.
-  void retry_unanswered();
+  void retry_waiting();
   /// Executes requests whose stripes have become free.
   void retry_blocked();
   /// Whether requests wait for stripes, whose release no event announces.

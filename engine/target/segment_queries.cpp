@@ -18,7 +18,7 @@ void SegmentQueries::forget_process(std::uint64_t process) noexcept {
                                                              : KeyHolders::DepartedKeys::forgotten);
 }
 
-void SegmentQueries::answer(Origin& origin, wire::CheckedRequest const& request) {
+void SegmentQueries::reply(Origin& origin, wire::CheckedRequest const& request) {
   wire::SegmentReply found{};
   std::vector<std::byte> key;
   auto const id = static_cast<ExposureId>(request.header.exposure);

@@ -1,5 +1,5 @@
-/// Answers queries for segments and exposures of this process and, before memory is freed, revokes the keys
-/// that other processes hold. Under the channel's lock.
+/// Replies to queries for segments and exposures of this process and, before memory is freed, revokes the
+/// keys that other processes hold. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class SegmentQueries {
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
-  void answer(Origin& origin, wire::CheckedRequest const& request);
+  void reply(Origin& origin, wire::CheckedRequest const& request);
 
   /// Requests every peer that has a key of the segment or exposure with this number, at `base`, to drop the
   /// key.

@@ -49,7 +49,7 @@ void UnsentReplies::check(Origin const& origin) {
 void UnsentReplies::disconnect(Origin const& origin) {
   connections_.fail(origin.process, "it does not take its replies");
   if (credentials_.sessions != nullptr)
-    credentials_.sessions->retire(origin.target, SessionEnd::answers_not_taken);
+    credentials_.sessions->retire(origin.target, SessionEnd::replies_not_taken);
 }
 
 }  // namespace mpixrma::engine

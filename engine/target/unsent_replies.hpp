@@ -35,8 +35,8 @@ class UnsentReplies {
 
   /// Begins to count the replies to a new origin.
   void start_account(Origin& origin) const;
-  /// Whether the request may be executed and answered now.
-  bool may_answer(Origin const& origin, wire::RequestHeader const& request) const noexcept {
+  /// Whether the request may be executed now, and its reply sent.
+  bool permits(Origin const& origin, wire::RequestHeader const& request) const noexcept {
     if (origin.follows_borrowing(request)) [[unlikely]]
       return false;
     if (settings_.replies_bytes == 0) return true;
@@ -52,7 +52,7 @@ class UnsentReplies {
   void forget(Origin* origin) noexcept { std::erase(waiting_, origin); }
 
   /// Disconnects an origin above its limit. Called after each reply: not every reply belongs to a request
-  /// that may_answer() has permitted (grants of locks, revocations of keys).
+  /// that permits() has permitted (grants of locks, revocations of keys).
   void check(Origin const& origin);
   /// Marks the connection as lost, and retires the origin's session.
   void disconnect(Origin const& origin);

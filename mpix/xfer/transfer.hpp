@@ -119,7 +119,7 @@ MPIX_INTERNAL_API engine::Issued issue(Target& target, engine::RmaOp& operation)
 MPIX_INTERNAL_API engine::Status issue_and_wait(Target& target, engine::RmaOp& operation);
 
 /// Takes a lock of the target, as EngineLocks::acquire, and waits until the lock is held. If the request is
-/// only an attempt, waits for the answer. Fills in the request's completion.
+/// only an attempt, waits for the reply. Fills in the request's completion.
 MPIX_INTERNAL_API engine::Status lock_and_wait(Target& target, engine::LockRequest& request);
 /// As EngineLocks::release. complete() waits until the release is executed, and reports its failure.
 MPIX_INTERNAL_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);

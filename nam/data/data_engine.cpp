@@ -97,7 +97,7 @@ std::optional<Error> DataEngine::end_of(std::uint64_t session) const {
     case MPIX_ENGINE_SESSION_PROCESSES:
       return Error(ErrorCode::quota, "more processes use the session than a session may have: " +
                                          std::to_string(processes_of_session));
-    case MPIX_ENGINE_SESSION_ANSWERS:
+    case MPIX_ENGINE_SESSION_REPLIES:
       return Error(ErrorCode::quota, "the session sends operations and does not take their results");
     default: return std::nullopt;
   }

@@ -1,5 +1,5 @@
-/// Processes that run out of memory: every operation is executed once and answered, or completes with an
-/// error, and no call throws once its operation is issued.
+/// Processes that run out of memory: every operation is executed once and gets its reply, or completes with
+/// an error, and no call throws once its operation is issued.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr std::size_t message_bytes = 60 * 1024;  // size of a message with several answers
+constexpr std::size_t message_bytes = 60 * 1024;  // size of a message with several replies
 
 /// Allocation failures of this process for such messages: every second one fails while the count is positive.
 std::atomic<int> failures{0};
@@ -96,8 +96,8 @@ TEST(ScarceMemory, LosesNoReply) {
   });
 }
 
-/// The origin lacks memory for answers to the other process, which it sends within its own calls.
-TEST(ScarceMemory, AnswersInterruptNoCallOfTheOrigin) {
+/// The origin lacks memory for replies to the other process, which it sends within its own calls.
+TEST(ScarceMemory, RepliesInterruptNoCallOfTheOrigin) {
   test::run_job(2, &by_messages, [](Rank& rank) {
     std::vector<std::int64_t> memory(operations);
     std::vector<char> source(message_bytes * 3 / 4);  // not copied into a message

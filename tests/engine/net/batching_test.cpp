@@ -165,7 +165,7 @@ TEST_P(Batching, SendsFullBatchWhileMessagesAreInFlight) {
     std::size_t const puts = GetParam().bytes == 1024 ? 100 : 4000;
     if (rank.rank() == 0) {
       blocked.put(blocked.free, 0);
-      blocked.engine().order.complete(blocked.target(), UINT64_MAX);  // the answer contains the credit
+      blocked.engine().order.complete(blocked.target(), UINT64_MAX);  // the reply contains the credit
       blocked.block();
       for (std::size_t i = 0; i < puts; ++i) blocked.put(blocked.free + i, static_cast<std::int64_t>(i) + 1);
       rank.signal(phase_slot, issued);

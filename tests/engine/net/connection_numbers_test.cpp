@@ -32,10 +32,10 @@ class ClosingOrigin {
         self_(test::identity_beside(rank, rogue_, origin_name)) {
     rogue_.on_message = [this](wire::MessageClass kind, std::span<std::byte const> header,
                                std::span<std::byte const>) {
-      wire::DisconnectHeader answer{};
+      wire::DisconnectHeader reply{};
       if (kind != wire::MessageClass::disconnect) return;
-      std::memcpy(&answer, header.data(), sizeof answer);
-      answers_.emplace_back(answer.kind, answer.connection);
+      std::memcpy(&reply, header.data(), sizeof reply);
+      replies_.emplace_back(reply.kind, reply.connection);
     };
   }
 
@@ -54,11 +54,11 @@ class ClosingOrigin {
     header.connection = connection;
     rogue_.send(wire::MessageClass::disconnect, test::bytes_of(header), {}, UCP_AM_SEND_FLAG_EAGER);
   }
-  bool wait_for_answers(std::size_t number) {
-    return rogue_.wait([&] { return answers_.size() >= number; });
+  bool wait_for_replies(std::size_t number) {
+    return rogue_.wait([&] { return replies_.size() >= number; });
   }
-  using Answer = std::pair<wire::Disconnect, std::uint64_t>;
-  std::vector<Answer> const& answers() const { return answers_; }
+  using Reply = std::pair<wire::Disconnect, std::uint64_t>;
+  std::vector<Reply> const& replies() const { return replies_; }
 
  private:
   void send(Text const& text) {
@@ -71,7 +71,7 @@ class ClosingOrigin {
   SessionTokens tokens_;
   std::uint64_t handshakes_ = 0;
   std::uint64_t sequence_ = 0;
-  std::vector<Answer> answers_;
+  std::vector<Reply> replies_;
 };
 
 TEST(ConnectionNumbers, MessagesOfClosedConnectionsAreIgnored) {
@@ -87,15 +87,15 @@ TEST(ConnectionNumbers, MessagesOfClosedConnectionsAreIgnored) {
       origin.put(there, 4);
       origin.request_disconnect(2);  // of a connection that does not exist
       origin.request_disconnect(1);
-      ASSERT_TRUE(origin.wait_for_answers(1));
+      ASSERT_TRUE(origin.wait_for_replies(1));
       origin.shake_hands(1);  // dropped
       origin.shake_hands(2);
       origin.put(there + 8, 5);
       origin.request_disconnect(1);  // as if it had been overtaken by the handshake
       origin.request_disconnect(2);
-      ASSERT_TRUE(origin.wait_for_answers(2));
-      EXPECT_EQ(origin.answers(), (std::vector<ClosingOrigin::Answer>{{wire::Disconnect::accept, 1u},
-                                                                      {wire::Disconnect::accept, 2u}}));
+      ASSERT_TRUE(origin.wait_for_replies(2));
+      EXPECT_EQ(origin.replies(), (std::vector<ClosingOrigin::Reply>{{wire::Disconnect::accept, 1u},
+                                                                     {wire::Disconnect::accept, 2u}}));
     }
     rank.barrier();
     if (rank.rank() != serving_rank) return;

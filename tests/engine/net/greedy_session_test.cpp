@@ -79,7 +79,7 @@ TEST_F(GreedySession, BoundsUnreadReplies) {
   flood(client, 300);
   EXPECT_LT(peak(), before + 32 * mib);
   expect_service();
-  // All gets are answered once the client receives.
+  // All gets have their replies once the client receives.
   EXPECT_TRUE(client.wait([&] { return client.data_bytes() == 8 + 300 * mib; }));
   EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON);
   EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
@@ -87,7 +87,7 @@ TEST_F(GreedySession, BoundsUnreadReplies) {
 
 /// If the transport sends all replies immediately, no event announces it: the agent must not sleep while
 /// requests wait for these replies to be sent.
-TEST(SmallShareOfAnswers, ServesRequestsAfterRepliesAreSent) {
+TEST(SmallShareOfReplies, ServesRequestsAfterRepliesAreSent) {
   constexpr std::size_t bytes = 128u << 10;
   WithoutKeepalive const first;
   SessionEngine server([](mpix_engine_config& config) { config.replies_memory_bytes = 1; }, mib / 8);
@@ -180,7 +180,7 @@ TEST_F(GreedySession, EndsIfRequestsAccumulate) {
     flood(client, 300);
     ::usleep(10000);
   }
-  EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_ANSWERS);
+  EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_REPLIES);
   EXPECT_LT(resident(), before + 64 * mib);
   expect_service();
   EXPECT_EQ(server_.close(session_), 0);

@@ -172,7 +172,7 @@ TEST(Network, LooksUpUnregisteredAddressOncePerSegmentVersion) {
       ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
     }
     rank.barrier();
-    // The agent's answers show that the segments have changed, and later that there is a key.
+    // The agent's replies show that the segments have changed, and later that there is a key.
     if (rank.rank() == 0) {
       await_key(rank, 1, rank.published(1, 0));
       std::uint64_t const before = rank.engine().traffic.statistics().traffic.operations_by(Path::network);
@@ -190,7 +190,7 @@ TEST(Network, LooksUpUnregisteredAddressOncePerSegmentVersion) {
 
 enum class Named { address, exposure };
 
-/// The target answers nothing: it is stopped after a first operation, which accesses other memory.
+/// The target sends no replies: it is stopped after a first operation, which accesses other memory.
 void put_to_stopped_target(Named named) {
   run_job(2, only_network, [named](Rank& rank) {
     constexpr std::size_t puts = 100;

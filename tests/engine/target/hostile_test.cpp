@@ -340,7 +340,7 @@ void run_hostile_peer(Rank& rank, std::uint64_t seed) {
     ++sent;
   }
   std::cout << sent << " messages sent, " << sender.received() << " came back\n";
-  // About one in ten is answered, and many answers are batched.
+  // About one in ten gets a reply, and many replies are batched.
   EXPECT_GT(sender.received(), sent / 1000) << "the engine has executed nearly nothing";
 }
 
