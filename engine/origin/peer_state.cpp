@@ -11,14 +11,14 @@ constexpr std::uint64_t max_in_flight = 8192;
 
 }  // namespace
 
-bool MessageStream::is_executed(std::uint64_t sequence) const noexcept {
+bool OriginStream::is_executed(std::uint64_t sequence) const noexcept {
   // Operations of a lost connection fail one by one, once UCX has released their buffers.
   if (!broken && executed.load(std::memory_order_acquire) < sequence) return false;
   TrackedOperation const* const oldest = unfinished.front();
   return oldest == nullptr || oldest->last_sequence > sequence;
 }
 
-bool MessageStream::is_complete_locally(std::uint64_t sequence) const noexcept {
+bool OriginStream::is_complete_locally(std::uint64_t sequence) const noexcept {
   if (broken) return unfinished.front() == nullptr;
   // Starts with the newest one, which is the most likely to be outstanding.
   for (TrackedOperation const* entry = unfinished.back(); entry != nullptr; entry = entry->previous) {
@@ -27,7 +27,7 @@ bool MessageStream::is_complete_locally(std::uint64_t sequence) const noexcept {
   return true;
 }
 
-bool MessageStream::may_send() const noexcept {
+bool OriginStream::may_send() const noexcept {
   if (suspended) return false;
   return newest_sent - std::min(newest_sent, executed.load(std::memory_order_relaxed)) < max_in_flight &&
          credit.permits_another();

@@ -39,8 +39,9 @@ struct RequestBatch {
   SeriesPrediction series;        ///< of batches to this peer
 };
 
-/// The state of the messages to a peer. Under the channel's lock, except for the atomic members.
-struct MessageStream {
+/// The stream to a peer, at the origin: the state of the messages. Under the channel's lock, except for the
+/// atomic members.
+struct OriginStream {
   ucp_ep_h endpoint = nullptr;  ///< created for the first message
   std::uint64_t session = 0;    ///< SessionTokens::request, set with the endpoint
   std::uint64_t last_use = 0;   ///< value of Connections::note_use() at the last send
@@ -61,7 +62,7 @@ struct MessageStream {
   std::uint64_t newest_sent = 0;                          ///< position of the newest message sent
   [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
   bool newest_has_delayed_ack : 1 = false;                ///< the acknowledgement of `newest_sent` is delayed
-  bool is_due : 1 = false;                                ///< OperationStreams::note_due() was called
+  bool is_due : 1 = false;                                ///< OriginStreams::note_due() was called
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
   /// Nothing is sent: a disconnect request awaits its reply, or UCX has yet to start in one of the processes.
   bool suspended = false;
@@ -111,7 +112,7 @@ struct PeerState {
   UnannouncedTransfers* unannounced_transfers = nullptr;  ///< counter of this channel
   Secret secret{};                                        ///< secret for sessions with it
   std::unique_ptr<RemoteSegments> segments;               ///< for a peer with shares_memory
-  MessageStream messages;
+  OriginStream messages;
   TrafficCounters traffic;
 
   /// Transfers without a position in the stream of messages; an empty object if there never were any.

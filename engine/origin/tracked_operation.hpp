@@ -14,7 +14,7 @@
 
 namespace mpixrma::engine {
 
-class OperationStreams;
+class OriginStreams;
 class TrackedOperationList;
 class Peer;
 
@@ -28,7 +28,7 @@ struct TrackedOperation {
   OwnedLayout sink_layout;
   UniqueStripeLock stripe_lock;  ///< stripes in this process of an atomic operation, until it is executed
   LockState lock = LockState::not_needed;
-  OperationStreams* streams = nullptr;  ///< while `sends_in_flight` is not 0
+  OriginStreams* streams = nullptr;  ///< while `sends_in_flight` is not 0
   Peer* peer = nullptr;
   std::uint64_t operation_id = 0;
   std::uint64_t first_sequence = 0;
@@ -45,7 +45,7 @@ struct TrackedOperation {
   TrackedOperationList* list = nullptr;       ///< list that contains it
   TrackedOperation* previous = nullptr;
   TrackedOperation* next = nullptr;
-  std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely
+  std::size_t queued_bytes = 0;  ///< as in OriginStream, until it is sent completely
   bool live = false;
 
   bool is_a(wire::RequestKind kind) const noexcept { return operation.header.kind == kind; }

@@ -69,7 +69,7 @@ void TrackedOperations::describe_lock_requests(BoundedText& text) const {
 }
 
 void describe_outstanding(Peer& peer, BoundedText& text) {
-  MessageStream const& stream = peer.state().messages;
+  OriginStream const& stream = peer.state().messages;
   std::size_t const transfers = peer.state().transfers().pending.size();
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   std::uint64_t const newest = peer.newest();

@@ -43,7 +43,7 @@ Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
 std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest const& request,
                                                       std::uint32_t context) {
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   if (stream.unsent != nullptr || !stream.may_send()) return std::nullopt;
   MessageOperation operation =
       lock_message(peer, wire::RequestKind::lock_request, request.lock, request.owner);
@@ -60,7 +60,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
 }
 
 bool LockRequests::must_not_follow_lock(Peer& peer, Layout const& target, OpFlags op_flags) const {
-  MessageStream const& stream = peer.state().messages;
+  OriginStream const& stream = peer.state().messages;
   if (!stream.may_wait_for_lock() || stream.broken) return false;
   return streams_.may_need_messages(target) || has(op_flags, OpFlags::atomic) || stream.unsent != nullptr ||
          !stream.may_send();
@@ -72,7 +72,7 @@ Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire:
   MessageOperation operation = lock_message(peer, wire::RequestKind::lock_release, lock, owner);
   operation.header.operation = static_cast<std::uint8_t>(kind);
   operation.header.context = context;
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   bool const at_once = stream.unsent == nullptr && stream.may_send();
   // Send the release in the batch with its predecessors, whose acknowledgement covers it.
   operation.lock_may_batch = at_once && stream.has_open_batch();

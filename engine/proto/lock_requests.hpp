@@ -7,8 +7,8 @@
 #include "engine/net/session.hpp"
 #include "engine/op/operation.hpp"
 #include "engine/origin/peer.hpp"
-#include "engine/proto/operation_streams.hpp"
 #include "engine/proto/origin_sessions.hpp"
+#include "engine/proto/origin_streams.hpp"
 #include "engine/proto/request_sender.hpp"
 #include "engine/sync/lock_table.hpp"
 
@@ -16,7 +16,7 @@ namespace mpixrma::engine {
 
 class LockRequests {
  public:
-  LockRequests(RequestSender& sender, OriginSessions& sessions, OperationStreams& streams,
+  LockRequests(RequestSender& sender, OriginSessions& sessions, OriginStreams& streams,
                Credentials const& credentials) noexcept
       : sender_(sender), sessions_(sessions), streams_(streams), credentials_(credentials) {}
 
@@ -38,7 +38,7 @@ class LockRequests {
 
   RequestSender& sender_;
   OriginSessions& sessions_;
-  OperationStreams& streams_;
+  OriginStreams& streams_;
   Credentials const& credentials_;
 };
 

@@ -69,7 +69,7 @@ Peer* MessageProtocol::handle_loss(Connections::Loss const& loss) {
   Peer* const known = sessions.peer_of(loss.process);
   if (known == nullptr) return nullptr;
   Peer& peer = *known;
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   if (loss.messages_only && peer.state().shares_memory)
     peer.mark_unreachable_by_messages();
   else
@@ -97,7 +97,7 @@ Peer* MessageProtocol::handle_loss(Connections::Loss const& loss) {
 bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
   Peer* const peer = sessions.peer_of(process);
   if (peer == nullptr) return true;
-  MessageStream const& stream = peer->state().messages;
+  OriginStream const& stream = peer->state().messages;
   if (tracked.has_detached(*peer)) return false;
   // Messages with a delayed acknowledgement are not waited for, unless a lock request in the stream may be
   // among them.
@@ -139,7 +139,7 @@ void MessageProtocol::forget_connection(std::uint64_t process) noexcept {
 void MessageProtocol::resume(std::uint64_t process) {
   Peer* const peer = sessions.peer_of(process);
   if (peer == nullptr) return;
-  MessageStream& stream = peer->state().messages;
+  OriginStream& stream = peer->state().messages;
   stream.suspended = false;
   if (stream.unsent == nullptr) return;
   if (sessions.connect(*peer)) {

@@ -11,8 +11,8 @@
 #include "engine/net/transport.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/proto/lock_requests.hpp"
-#include "engine/proto/operation_streams.hpp"
 #include "engine/proto/origin_sessions.hpp"
+#include "engine/proto/origin_streams.hpp"
 #include "engine/proto/reply_handler.hpp"
 #include "engine/proto/request_sender.hpp"
 #include "engine/proto/revocations.hpp"
@@ -27,7 +27,7 @@ class MessageProtocol {
   struct Settings {
     std::size_t credit_bytes = 0;  ///< maximum of data in flight to a peer
     std::size_t batch_bytes = 0;   ///< largest batch; 0: no batches
-    OperationStreams::Settings streams;
+    OriginStreams::Settings streams;
   };
 
   MessageProtocol(Transport& transport, Connections& connections, Credentials const& credentials,
@@ -45,7 +45,7 @@ class MessageProtocol {
   RequestSender sender;
   OriginSessions sessions;
   TrackedOperations tracked;
-  OperationStreams streams;
+  OriginStreams streams;
   LockRequests lock_requests;
   Revocations revocations;
   ReplyHandler reply_handler;

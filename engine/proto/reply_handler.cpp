@@ -57,7 +57,7 @@ void ReplyHandler::handle_batch(std::span<std::byte const> bytes, std::span<std:
 /// Returns the error of the reply, or nullptr.
 char const* ReplyHandler::handle_reply(Peer& peer, wire::ReplyHeader const& header,
                                        std::span<std::byte const> payload) {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   bool const are_sent =
       header.executed <= stream.newest_sent || header.executed <= parts_.streams.newest_out_of_band(peer);
   auto const limit = std::min<std::uint64_t>(header.credit, credit_bytes_);

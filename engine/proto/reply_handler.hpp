@@ -13,8 +13,8 @@
 #include "engine/net/wire.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/origin/tracked_operation.hpp"
-#include "engine/proto/operation_streams.hpp"
 #include "engine/proto/origin_sessions.hpp"
+#include "engine/proto/origin_streams.hpp"
 #include "engine/proto/revocations.hpp"
 #include "engine/proto/tracked_operations.hpp"
 #include "engine/sync/lock_table.hpp"
@@ -32,7 +32,7 @@ class ReplyHandler {
     Connections& connections;
     OriginSessions& sessions;
     TrackedOperations& tracked;
-    OperationStreams& streams;
+    OriginStreams& streams;
     Revocations& revocations;
     LockTable& locks;  ///< its clock is raised to those of the peers
   };

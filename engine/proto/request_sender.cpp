@@ -21,7 +21,7 @@ void charge(Peer& peer, wire::RequestHeader const& header, std::size_t payload_b
 
 Status RequestSender::send(Peer& peer, wire::RequestHeader& header, Message& message,
                            std::size_t payload_bytes) {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   // Flush the batch first to preserve issue order.
   if (stream.has_open_batch()) send_batch(peer);
   stream.newest_sent = std::max(stream.newest_sent, header.sequence);
@@ -41,7 +41,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   using Writer = wire::BatchWriter<wire::RequestHeader>;
   bool const small = payload_bytes + Writer::max_overhead <= batch_bytes_ / 2;
   if (operation.excluded_from_batch || !small || operation.total > batch_bytes_) return false;
-  MessageStream const& stream = peer.state().messages;
+  OriginStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.lock_may_batch;
   if (stream.has_open_batch()) return true;
   return !operation.delayed_ack && (stream.expects_acknowledgement() || may_defer(peer, operation));
@@ -55,7 +55,7 @@ bool RequestSender::may_defer(Peer& peer, MessageOperation const& operation) con
 }
 
 std::byte* RequestSender::append(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   header.session = stream.session;
   if (!stream.has_open_batch()) begin_batch(peer, header);
   std::byte* out = stream.batch->records.append(header, payload_bytes);
@@ -78,7 +78,7 @@ void RequestSender::note_appended(Peer& peer, wire::RequestHeader const& header,
 }
 
 void RequestSender::begin_batch(Peer& peer, wire::RequestHeader const& header) {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   if (stream.batch == nullptr) stream.batch = std::make_unique<RequestBatch>();
   open_batches_.reserve(open_batches_.size() + 1);
   std::size_t const bytes = batch_bytes_;
@@ -104,7 +104,7 @@ void RequestSender::forget_batch(Peer& peer) noexcept {
 }
 
 void RequestSender::send_batch(Peer& peer) {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   if (!stream.has_open_batch()) return;
   Message& message = *stream.batch->message;
   forget_batch(peer);  // before sending, which may call back
@@ -125,7 +125,7 @@ void RequestSender::send_batch(Peer& peer) {
 void RequestSender::send_awaited_batches() {
   while (!open_batches_.empty()) {
     Peer& peer = *open_batches_.back();
-    MessageStream& stream = peer.state().messages;
+    OriginStream& stream = peer.state().messages;
     RequestBatch& batch = *stream.batch;
     bool const several = batch.first_sequence != batch.last_sequence;
     if (batch.deferred && !several) {
@@ -138,7 +138,7 @@ void RequestSender::send_awaited_batches() {
 }
 
 void RequestSender::note_series_end(Peer& peer) noexcept {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   if (!stream.has_open_batch() && !stream.expects_acknowledgement()) return;
   if (stream.batch == nullptr) stream.batch.reset(new (std::nothrow) RequestBatch);
   if (stream.batch != nullptr) stream.batch->series.note_series();

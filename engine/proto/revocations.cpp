@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 
 void Revocations::acknowledge() {
   take_each(revocations_, [this](Revocation const& revocation) {
-    MessageStream const& stream = revocation.peer->state().messages;
+    OriginStream const& stream = revocation.peer->state().messages;
     // The acknowledgement's position in the stream must follow those of unsent operations.
     bool const waits = stream.suspended || stream.unsent != nullptr;
     if (waits || (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base))) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/origin/peer.hpp"
-#include "engine/proto/operation_streams.hpp"
 #include "engine/proto/origin_sessions.hpp"
+#include "engine/proto/origin_streams.hpp"
 
 namespace mpixrma::engine {
 
@@ -18,7 +18,7 @@ class Revocations {
   /// Called when the owner of a segment revokes it, and again until the handler returns true.
   using Handler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
-  Revocations(OriginSessions& sessions, OperationStreams& streams) noexcept
+  Revocations(OriginSessions& sessions, OriginStreams& streams) noexcept
       : sessions_(sessions), streams_(streams) {}
 
   void set_handler(Handler revoke) { revoke_ = std::move(revoke); }
@@ -42,7 +42,7 @@ class Revocations {
   void acknowledge(Peer& peer, std::uint64_t number);
 
   OriginSessions& sessions_;
-  OperationStreams& streams_;
+  OriginStreams& streams_;
   Handler revoke_;
   std::vector<Revocation> revocations_;
 };

@@ -22,7 +22,7 @@ LateError late_error_of(TrackedOperation const& entry) noexcept {
 /// Whether the operation is only sent: the connection may be lost before the target executes it.
 bool may_be_lost(TrackedOperation const& entry) noexcept {
   if (failed(entry.status) || entry.executed || entry.operation.expects_data()) return false;
-  MessageStream const& stream = entry.peer->state().messages;
+  OriginStream const& stream = entry.peer->state().messages;
   return entry.operation.total != 0 && entry.last_sequence > stream.executed.load(std::memory_order_relaxed);
 }
 
@@ -146,7 +146,7 @@ bool TrackedOperations::has_detached(Peer const& peer) const noexcept {
 }
 
 void TrackedOperations::fail(Peer& peer) noexcept {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   for (TrackedOperation* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);
   stream.unsent = nullptr;
   for (TrackedOperation* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {

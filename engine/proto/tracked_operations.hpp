@@ -29,7 +29,7 @@ class TrackedOperations {
   /// `executed`: every message up to this position is executed.
   static bool is_finished(TrackedOperation const& entry, std::uint64_t executed) noexcept;
   /// Calls the completion object, or keeps a failure, and releases the operation. The caller of
-  /// OperationStreams::find_segment() releases its query itself.
+  /// OriginStreams::find_segment() releases its query itself.
   void finish(TrackedOperation& entry) noexcept;
   /// Finishes the operations that wait outside of the issue order and are complete.
   void finish_detached();

@@ -184,11 +184,11 @@ Issued Dispatch::issue_in_stream() {
   std::unique_lock held(channel().lock);
   // Unordered transfers have no position in the stream of messages: they must end before their successors
   // start.
-  Stream stream{held, predecessors(), origin};
-  wait_for_transfers(peer_, stream.before.transfer, held);
-  stream_ = &stream;
+  StreamConditions conditions{held, predecessors(), origin};
+  wait_for_transfers(peer_, conditions.before.transfer, held);
+  stream_conditions_ = &conditions;
   Issued const issued = *try_protocols(Stage::in_stream);  // a message is always possible
-  stream_ = nullptr;
+  stream_conditions_ = nullptr;
   return issued;
 }
 

@@ -132,12 +132,12 @@ class Dispatch {
   std::vector<DataRange>& unexecuted() noexcept { return unexecuted_; }
 
   /// The conditions under which an operation is issued in the stream.
-  struct Stream {
+  struct StreamConditions {
     std::unique_lock<std::mutex>& held;  ///< of the channel
     Predecessors before;
-    UniqueStripeLock& origin;  ///< stripes of the origin, for the duration of the operation
+    UniqueStripeLock& origin_stripes;  ///< of the origin, for the duration of the operation
   };
-  Stream& stream() noexcept { return *stream_; }
+  StreamConditions& stream_conditions() noexcept { return *stream_conditions_; }
   bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().shares_memory; }
   /// Records the memory access for later operations that must not overtake this one. Under the channel's
   /// lock, which must have been held since the operation was issued.
@@ -173,7 +173,7 @@ class Dispatch {
   std::uint64_t began_;  ///< if there is a trace: when that operation was issued
   bool holds_target_ = false;
   std::vector<DataRange> unexecuted_;
-  Stream* stream_ = nullptr;
+  StreamConditions* stream_conditions_ = nullptr;
 };
 
 }  // namespace mpixrma::engine

@@ -28,7 +28,7 @@ void Dispatch::wait_for_overlapping() {
 /// Returns the messages, and the unordered transfers, that the operation must follow. Under the channel's
 /// lock.
 Predecessors Dispatch::predecessors() const {
-  MessageStream& stream = peer_state().messages;
+  OriginStream& stream = peer_state().messages;
   UnorderedTransfers const& transfers = peer_state().transfers();
   Predecessors before{stream.followed_by_all, transfers.fence};
   if (has(original_.flags, OpFlags::ordered)) {

@@ -14,11 +14,11 @@ std::optional<Issued> issue_at_address(Dispatch& dispatch, RmaOp const& transfer
   Peer& peer = dispatch.peer();
   if (NetworkProtocol::find_key(peer, transfer) == nullptr) return std::nullopt;
   // UCX does not order this operation behind messages, so wait for those that must be executed before it.
-  MessageStream const& stream = dispatch.peer_state().messages;
+  OriginStream const& stream = dispatch.peer_state().messages;
   Channel& channel = dispatch.channel();
-  channel.progress_until(dispatch.stream().held, [&] {
-    return !stream.suspended &&
-           channel.message_protocol.streams.executed_or_request_ack(peer, dispatch.stream().before.message);
+  channel.progress_until(dispatch.stream_conditions().held, [&] {
+    return !stream.suspended && channel.message_protocol.streams.executed_or_request_ack(
+                                    peer, dispatch.stream_conditions().before.message);
   });
   // While the lock was released, the key may have been revoked or the connection lost.
   RemoteKey* const key = NetworkProtocol::find_key(peer, transfer);

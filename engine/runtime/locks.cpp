@@ -126,7 +126,7 @@ void EngineLocks::wait_for_pending() {
 }
 
 bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags flags) {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   if (!stream.stream_lock_hint.load(std::memory_order_relaxed)) return true;
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
@@ -145,7 +145,7 @@ bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags
 }
 
 bool EngineLocks::stream_may_wait_for_lock(Peer& peer) {
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   return stream.stream_lock_hint.load(std::memory_order_relaxed) &&
          !order_.executed_or_request_ack(peer, stream.followed_by_all);
 }

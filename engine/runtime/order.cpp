@@ -124,7 +124,7 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence, OpenBatch batch) noe
     transfers->fence = transfers->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (peer.state().messages.is_executed(last)) return;
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   stream.followed_by_all = std::max(stream.followed_by_all, last);
   if (peer.state().shares_memory) peer.defer_direct_access(last);
   if (batch == OpenBatch::kept) return;

@@ -19,7 +19,7 @@ bool contains(wire::SegmentReply const& reply, RemoteAddress address) noexcept {
 /// Asks the peer's agent, and waits for the reply.
 Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* reply) {
   std::unique_lock held(channel_of(peer).lock);
-  OperationStreams& streams = channel_of(peer).message_protocol.streams;
+  OriginStreams& streams = channel_of(peer).message_protocol.streams;
   TrackedOperation* const query = streams.find_segment(peer, address);
   if (query == nullptr) return Status::unreachable;
   channel_of(peer).progress_until(held, [&] { return !query->live; });

@@ -25,12 +25,12 @@
 #include "engine/target/replies.hpp"
 #include "engine/target/request_batches.hpp"
 #include "engine/target/request_execution.hpp"
-#include "engine/target/request_streams.hpp"
 #include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_locks.hpp"
 #include "engine/target/requested_memory.hpp"
 #include "engine/target/ring_requests.hpp"
 #include "engine/target/segment_queries.hpp"
+#include "engine/target/target_streams.hpp"
 #include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {
@@ -70,7 +70,7 @@ class Executor {
   SegmentQueries queries;
   ExecutedPositions executed_positions;
   RequestExecution execution;
-  RequestStreams streams;
+  TargetStreams streams;
   LockReplies lock_replies;
   RequestBatches batches;
   RingRequests ring;

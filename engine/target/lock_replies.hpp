@@ -7,8 +7,8 @@
 #include "engine/target/origin.hpp"
 #include "engine/target/origin_table.hpp"
 #include "engine/target/replies.hpp"
-#include "engine/target/request_streams.hpp"
 #include "engine/target/requested_locks.hpp"
+#include "engine/target/target_streams.hpp"
 
 namespace mpixrma::engine {
 
@@ -21,7 +21,7 @@ class LockReplies {
     Replies& replies;
     RequestedLocks& locks;
     ExecutedPositions& executed_positions;
-    RequestStreams& streams;
+    TargetStreams& streams;
   };
 
   explicit LockReplies(Parts const& parts) noexcept : parts_(parts) {}

@@ -13,9 +13,9 @@
 #include "engine/target/origin.hpp"
 #include "engine/target/origin_table.hpp"
 #include "engine/target/replies.hpp"
-#include "engine/target/request_streams.hpp"
 #include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
+#include "engine/target/target_streams.hpp"
 #include "engine/target/unsent_replies.hpp"
 
 namespace mpixrma::engine {
@@ -31,7 +31,7 @@ class RequestBatches {
     RequestedMemory const& memory;
     RequestStripeCache& stripes;
     ExecutedPositions& executed_positions;
-    RequestStreams& streams;
+    TargetStreams& streams;
     LockReplies& lock_replies;
     ExecutionTrace const& trace;
   };

@@ -1,14 +1,14 @@
-/// OperationStreams: progress of operations that have been issued.
+/// OriginStreams: progress of operations that have been issued.
 #include <algorithm>
 #include <utility>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/operation_streams.hpp"
+#include "engine/proto/origin_streams.hpp"
 
 namespace mpixrma::engine {
 
-void OperationStreams::progress(Peer& peer) {
-  MessageStream& stream = peer.state().messages;
+void OriginStreams::progress(Peer& peer) {
+  OriginStream& stream = peer.state().messages;
   advance(peer);
   // No message is in flight whose reply would trigger sending the batch.
   if (stream.has_open_batch() && !stream.expects_acknowledgement()) sender_.send_batch(peer);
@@ -26,14 +26,14 @@ void OperationStreams::progress(Peer& peer) {
     peer.allow_direct_access(position);
 }
 
-void OperationStreams::note_due(Peer& peer) noexcept {
-  MessageStream& stream = peer.state().messages;
+void OriginStreams::note_due(Peer& peer) noexcept {
+  OriginStream& stream = peer.state().messages;
   if (stream.is_due) return;
   stream.is_due = true;
   due_.push_back(&peer);
 }
 
-void OperationStreams::progress_due() {
+void OriginStreams::progress_due() {
   while (!due_.empty()) {
     Peer& peer = *due_.back();
     due_.pop_back();
@@ -43,13 +43,13 @@ void OperationStreams::progress_due() {
 }
 
 /// Pauses for longer each time, so that waiting threads can take the stripes that the operation releases.
-void OperationStreams::note_busy(TrackedOperation& entry) {
+void OriginStreams::note_busy(TrackedOperation& entry) {
   constexpr unsigned longest_pause = 6;
   entry.stripe_lock.release();
   busy_retries_.push_back({entry.operation_id, 1u << std::min(entry.busy_replies++, longest_pause)});
 }
 
-void OperationStreams::retry() {
+void OriginStreams::retry() {
   std::vector<Peer*> stalled;
   stalled.swap(stalled_);
   for (Peer* const peer : stalled) progress(*peer);
@@ -68,15 +68,15 @@ void OperationStreams::retry() {
 }
 
 /// Resends a message whose reply was `busy`, at its old position of the stream.
-void OperationStreams::send_again(TrackedOperation& entry) {
+void OriginStreams::send_again(TrackedOperation& entry) {
   if (entry.lock == LockState::requested) return send_lock(entry);
   MessageOperation const& operation = entry.operation;
   Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
   (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
 }
 
-bool OperationStreams::executed_or_request_ack(Peer& peer, std::uint64_t sequence) {
-  MessageStream const& stream = peer.state().messages;
+bool OriginStreams::executed_or_request_ack(Peer& peer, std::uint64_t sequence) {
+  OriginStream const& stream = peer.state().messages;
   if (stream.is_executed(sequence)) return true;
   bool const ack_is_coming = sequence <= stream.delayed.newest_undelayed(peer.newest());
   if (ack_is_coming || failed(sessions_.ensure_session(peer))) return false;
@@ -88,7 +88,7 @@ bool OperationStreams::executed_or_request_ack(Peer& peer, std::uint64_t sequenc
   return false;
 }
 
-void OperationStreams::remove_peer(Peer const& peer) noexcept {
+void OriginStreams::remove_peer(Peer const& peer) noexcept {
   std::erase(stalled_, &peer);
   std::erase_if(out_of_band_, [&](auto const& known) { return known.first == &peer; });
 }

@@ -1,10 +1,10 @@
-/// OperationStreams: operations that continue a run of the batch that is being filled.
+/// OriginStreams: operations that continue a run of the batch that is being filled.
 #include <algorithm>
 #include <cstring>
 
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/operation_streams.hpp"
+#include "engine/proto/origin_streams.hpp"
 
 namespace mpixrma::engine {
 
@@ -33,8 +33,8 @@ bool is_alike(wire::RequestHeader const& header, RunOperation const& operation) 
 
 }  // namespace
 
-std::uint64_t OperationStreams::continue_run(Peer& peer, RunOperation const& operation) {
-  MessageStream& stream = peer.state().messages;
+std::uint64_t OriginStreams::continue_run(Peer& peer, RunOperation const& operation) {
+  OriginStream& stream = peer.state().messages;
   if (!stream.has_open_batch() || stream.unsent != nullptr || !stream.batch->records.may_extend()) return 0;
   auto& records = stream.batch->records;
   wire::RequestHeader const& last = records.last();

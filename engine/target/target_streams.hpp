@@ -1,4 +1,4 @@
-/// The order in which the requests of a stream are executed. Under the channel's lock.
+/// The streams of requests from other processes: the order of their execution. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace mpixrma::engine {
 
-class RequestStreams {
+class TargetStreams {
  public:
   /// The parts of the executor that this class uses.
   struct Parts {
@@ -34,7 +34,7 @@ class RequestStreams {
     RequestExecution& execution;
   };
 
-  explicit RequestStreams(Parts const& parts) noexcept : parts_(parts) {}
+  explicit TargetStreams(Parts const& parts) noexcept : parts_(parts) {}
 
   /// Executes a request that has arrived and those that it unblocks, or buffers it until it may be executed.
   void handle(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);

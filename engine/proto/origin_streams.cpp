@@ -1,4 +1,4 @@
-#include "engine/proto/operation_streams.hpp"
+#include "engine/proto/origin_streams.hpp"
 
 #include <algorithm>
 #include <new>
@@ -18,7 +18,7 @@ constexpr std::size_t max_described_runs = 1024;
 
 }  // namespace
 
-Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, UniqueStripeLock stripe_lock) {
+Issued OriginStreams::issue(Peer& peer, RmaOp const& operation, UniqueStripeLock stripe_lock) {
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
@@ -29,9 +29,9 @@ Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, UniqueStripeL
   return start_message(peer, message, operation.flags, std::move(stripe_lock));
 }
 
-Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, OpFlags op_flags,
-                                       UniqueStripeLock stripe_lock) {
-  MessageStream& stream = peer.state().messages;
+Issued OriginStreams::start_message(Peer& peer, MessageOperation& operation, OpFlags op_flags,
+                                    UniqueStripeLock stripe_lock) {
+  OriginStream& stream = peer.state().messages;
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   bool const atomic = has(op_flags, OpFlags::atomic);
   bool const self = peer.process() == credentials_.process;
@@ -83,9 +83,9 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
 
 /// Reserves the next `messages` positions of the stream, ordered after the operation's predecessors; returns
 /// the last one.
-std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
-                                               std::uint64_t messages) {
-  MessageStream& stream = peer.state().messages;
+std::uint64_t OriginStreams::take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
+                                            std::uint64_t messages) {
+  OriginStream& stream = peer.state().messages;
   bool const ordered = has(op_flags, OpFlags::ordered);
   // Ordering among messages costs nothing, so operations with overlap_ordered follow all ordered operations.
   bool const in_order = ordered || has(op_flags, OpFlags::overlap_ordered);
@@ -102,29 +102,29 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
 }
 
 /// Whether the operation needs no tracking once its only message is passed to UCX.
-bool OperationStreams::may_be_untracked(Peer& peer, MessageOperation const& operation) const {
-  MessageStream const& stream = peer.state().messages;
+bool OriginStreams::may_be_untracked(Peer& peer, MessageOperation const& operation) const {
+  OriginStream const& stream = peer.state().messages;
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.completes_when_executed);
   if (awaited || operation.total >= borrow_bytes || stream.unsent != nullptr) return false;
   return stream.may_send() && count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
 }
 
-FragmentLimits OperationStreams::limits_for(MessageOperation const& operation) const noexcept {
+FragmentLimits OriginStreams::limits_for(MessageOperation const& operation) const noexcept {
   std::size_t const bytes =
       operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
   return {bytes, max_described_runs, operation.element_bytes()};
 }
 
-bool OperationStreams::is_full(Peer& peer) const noexcept {
-  MessageStream const& stream = peer.state().messages;
+bool OriginStreams::is_full(Peer& peer) const noexcept {
+  OriginStream const& stream = peer.state().messages;
   if (stream.broken) return false;
   return stream.queued_bytes >= settings_.target_bytes ||
          tracked_.queued_bytes() + sender_.unsent_bytes() >= settings_.process_bytes;
 }
 
-void OperationStreams::advance(Peer& peer) {
-  MessageStream& stream = peer.state().messages;
+void OriginStreams::advance(Peer& peer) {
+  OriginStream& stream = peer.state().messages;
   while (stream.unsent != nullptr && !stream.broken) {
     TrackedOperation& entry = *stream.unsent;
     if (entry.lock == LockState::requested) return;
@@ -158,7 +158,7 @@ void OperationStreams::advance(Peer& peer) {
   }
 }
 
-void OperationStreams::note_stalled(Peer& peer) {
+void OriginStreams::note_stalled(Peer& peer) {
   if (std::find(stalled_.begin(), stalled_.end(), &peer) != stalled_.end()) return;
   try {
     stalled_.push_back(&peer);
@@ -170,7 +170,7 @@ void OperationStreams::note_stalled(Peer& peer) {
 /// An atomic operation of this process on itself holds the stripes of both sides from its first message on,
 /// and earlier messages may wait for these stripes. So its predecessors must be executed first. If it takes
 /// several messages, it must follow all earlier ones, because those that wait for the stripes occupy credit.
-bool OperationStreams::may_start(TrackedOperation const& entry) const noexcept {
+bool OriginStreams::may_start(TrackedOperation const& entry) const noexcept {
   bool const on_itself = entry.peer->process() == credentials_.process;
   if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
   bool const several = entry.first_sequence != entry.last_sequence;
@@ -178,9 +178,8 @@ bool OperationStreams::may_start(TrackedOperation const& entry) const noexcept {
   return entry.peer->state().messages.executed.load(std::memory_order_relaxed) >= before;
 }
 
-Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& operation,
-                                       Fragment const& fragment, std::uint64_t sequence,
-                                       TrackedOperation* entry) {
+Status OriginStreams::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
+                                    std::uint64_t sequence, TrackedOperation* entry) {
   try {
     return try_send_fragment(peer, operation, fragment, sequence, entry);
   } catch (std::bad_alloc const&) {
@@ -189,9 +188,9 @@ Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& opera
   }
 }
 
-Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& operation,
-                                           Fragment const& fragment, std::uint64_t sequence,
-                                           TrackedOperation* entry) {
+Status OriginStreams::try_send_fragment(Peer& peer, MessageOperation const& operation,
+                                        Fragment const& fragment, std::uint64_t sequence,
+                                        TrackedOperation* entry) {
   Layout const described = described_by(operation, fragment);
   wire::RequestHeader header = header_of(operation, fragment, described);
   header.sequence = sequence;
@@ -225,15 +224,15 @@ Status OperationStreams::try_send_fragment(Peer& peer, MessageOperation const& o
 
 /// Delays the acknowledgement of the batch, unless an operation waits for an acknowledgement. A waiting
 /// thread requests it.
-bool OperationStreams::delay_batch(Peer& peer) noexcept {
-  MessageStream& stream = peer.state().messages;
+bool OriginStreams::delay_batch(Peer& peer) noexcept {
+  OriginStream& stream = peer.state().messages;
   if (stream.unfinished.front() != nullptr) return false;
   stream.delayed.note_batch();
   return true;
 }
 
 /// Requests the stripes of the operation from the target, as the first message of the operation.
-void OperationStreams::send_lock(TrackedOperation& entry) {
+void OriginStreams::send_lock(TrackedOperation& entry) {
   wire::RequestHeader header = entry.operation.header;
   header.kind = wire::RequestKind::stripe_lock;
   header.flags &= wire::flag_no_wait;
@@ -250,7 +249,7 @@ void OperationStreams::send_lock(TrackedOperation& entry) {
   }
 }
 
-TrackedOperation& OperationStreams::queue_query(Peer& peer, KeyQuery const& query) {
+TrackedOperation& OriginStreams::queue_query(Peer& peer, KeyQuery const& query) {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
   operation.header.address = query.address;
@@ -258,15 +257,15 @@ TrackedOperation& OperationStreams::queue_query(Peer& peer, KeyQuery const& quer
   return queue(peer, operation);
 }
 
-TrackedOperation* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
+TrackedOperation* OriginStreams::find_segment(Peer& peer, RemoteAddress address) {
   if (!sessions_.connect(peer)) return nullptr;
   TrackedOperation& entry = queue_query(peer, {address, ExposureId::none});
   advance(peer);
   return &entry;
 }
 
-void OperationStreams::query_key(Peer& peer, KeyQuery const& query) {
-  MessageStream const& stream = peer.state().messages;
+void OriginStreams::query_key(Peer& peer, KeyQuery const& query) {
+  OriginStream const& stream = peer.state().messages;
   // Queued behind the lock, the query would delay replies to the peer.
   bool const at_once = stream.unsent == nullptr && stream.may_send();
   if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.ensure_session(peer))) return;
@@ -277,10 +276,10 @@ void OperationStreams::query_key(Peer& peer, KeyQuery const& query) {
   advance(peer);
 }
 
-TrackedOperation& OperationStreams::queue(Peer& peer, MessageOperation const& operation) {
+TrackedOperation& OriginStreams::queue(Peer& peer, MessageOperation const& operation) {
   TrackedOperation& entry = tracked_.remember(peer, operation);
   entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   stream.unfinished.push_back(entry);
   if (stream.unsent == nullptr) stream.unsent = &entry;
   return entry;

@@ -1,4 +1,4 @@
-#include "engine/target/request_streams.hpp"
+#include "engine/target/target_streams.hpp"
 
 #include <cstring>
 #include <new>
@@ -16,8 +16,8 @@ bool must_not_wait(wire::CheckedRequest const& request) noexcept {
 
 }  // namespace
 
-void RequestStreams::handle(Origin& origin, std::span<std::byte const> header,
-                            std::span<std::byte const> payload) {
+void TargetStreams::handle(Origin& origin, std::span<std::byte const> header,
+                           std::span<std::byte const> payload) {
   wire::CheckedRequest request{};
   char const* const fault = wire::check(header, payload, &request);
   if (fault != nullptr && !wire::has_position(header, &request.header))
@@ -45,7 +45,7 @@ void RequestStreams::handle(Origin& origin, std::span<std::byte const> header,
   execute_waiting(origin);
 }
 
-void RequestStreams::buffer(Origin& origin, BufferedRequest buffered) {
+void TargetStreams::buffer(Origin& origin, BufferedRequest buffered) {
   wire::RequestHeader const& header = buffered.request().header;
   std::uint64_t const after = must_not_wait(buffered.request()) ? 0 : header.after;
   WaitingRequests& waiting = origin.make_out_of_order().waiting;
@@ -53,8 +53,8 @@ void RequestStreams::buffer(Origin& origin, BufferedRequest buffered) {
 }
 
 /// Executes the request as soon as its stripes are free: now, later, or when the origin resends it.
-void RequestStreams::execute_or_defer(Origin& origin, wire::CheckedRequest& request,
-                                      std::span<std::byte const> header, std::span<std::byte const> payload) {
+void TargetStreams::execute_or_defer(Origin& origin, wire::CheckedRequest& request,
+                                     std::span<std::byte const> header, std::span<std::byte const> payload) {
   RequestStripeCache& stripe_cache = parts_.stripes;
   RequestExecution& execution = parts_.execution;
   Status const resolved = parts_.memory.resolve(request);
@@ -80,7 +80,7 @@ void RequestStreams::execute_or_defer(Origin& origin, wire::CheckedRequest& requ
 }
 
 template <typename Execute>
-void RequestStreams::execute_or_lose(Origin const& origin, Execute execute) {
+void TargetStreams::execute_or_lose(Origin const& origin, Execute execute) {
   try {
     execute();
   } catch (std::bad_alloc const&) {
@@ -88,7 +88,7 @@ void RequestStreams::execute_or_lose(Origin const& origin, Execute execute) {
   }
 }
 
-void RequestStreams::retry_blocked() {
+void TargetStreams::retry_blocked() {
   for (auto it = blocked_.begin(); it != blocked_.end();) {
     if (!parts_.unsent.permits(*it->origin, it->buffered.request().header) || !it->stripe_lock.acquire()) {
       ++it;
@@ -108,11 +108,11 @@ void RequestStreams::retry_blocked() {
   }
 }
 
-void RequestStreams::execute_waiting(Origin& origin) {
+void TargetStreams::execute_waiting(Origin& origin) {
   execute_or_lose(origin, [&] { execute_unblocked(origin); });
 }
 
-void RequestStreams::execute_unblocked(Origin& origin) {
+void TargetStreams::execute_unblocked(Origin& origin) {
   OutOfOrder* const rest = origin.out_of_order();
   if (origin.endpoint == nullptr || rest == nullptr) return;
   // Executing a request may unblock the next one.
@@ -131,18 +131,18 @@ void RequestStreams::execute_unblocked(Origin& origin) {
   }
 }
 
-void RequestStreams::retry_waiting() {
+void TargetStreams::retry_waiting() {
   for (Origin* const origin : parts_.unsent.take_waiting()) {
     origin->waits_until_sent = false;
     execute_waiting(*origin);
   }
 }
 
-void RequestStreams::forget(Origin const& origin) noexcept {
+void TargetStreams::forget(Origin const& origin) noexcept {
   std::erase_if(blocked_, [&](BlockedRequest const& blocked) { return blocked.origin == &origin; });
 }
 
-void RequestStreams::describe_blocked(BoundedText& text) const {
+void TargetStreams::describe_blocked(BoundedText& text) const {
   for (BlockedRequest const& blocked : blocked_) {
     wire::RequestHeader const& header = blocked.buffered.request().header;
     text.add("  of process %s: ", text.name(blocked.origin->process).c_str());

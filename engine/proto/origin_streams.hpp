@@ -1,5 +1,5 @@
-/// Operations as messages: each takes the next positions of its peer's stream, and is sent as the credit
-/// permits. Under the channel's lock.
+/// The streams of this process's operations to its peers. Each operation takes the next positions of its
+/// peer's stream, and is sent as messages as the credit permits. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace mpixrma::engine {
 
-class OperationStreams {
+class OriginStreams {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
@@ -29,8 +29,8 @@ class OperationStreams {
     std::size_t process_bytes = 0;  ///< the same for all peers together, with messages that UCX has not sent
   };
 
-  OperationStreams(RequestSender& sender, OriginSessions& sessions, TrackedOperations& tracked,
-                   Credentials const& credentials, Settings const& settings) noexcept
+  OriginStreams(RequestSender& sender, OriginSessions& sessions, TrackedOperations& tracked,
+                Credentials const& credentials, Settings const& settings) noexcept
       : sender_(sender),
         sessions_(sessions),
         tracked_(tracked),
@@ -80,7 +80,7 @@ class OperationStreams {
   /// Whether there are such operations; no event announces that they can be sent.
   bool has_retries() const noexcept { return !busy_retries_.empty() || !stalled_.empty(); }
 
-  /// As MessageStream::is_executed(), for waiting callers: if the acknowledgement is delayed, queues and
+  /// As OriginStream::is_executed(), for waiting callers: if the acknowledgement is delayed, queues and
   /// sends an empty put that requests it.
   bool executed_or_request_ack(Peer& peer, std::uint64_t sequence);
   /// Whether an issuing thread must wait until queued operations, to the peer or to all peers, are sent.

@@ -1,13 +1,13 @@
-/// OperationStreams: operations that are sent ahead of others.
+/// OriginStreams: operations that are sent ahead of others.
 #include <optional>
 #include <vector>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/operation_streams.hpp"
+#include "engine/proto/origin_streams.hpp"
 
 namespace mpixrma::engine {
 
-std::optional<Issued> OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
+std::optional<Issued> OriginStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   if (peer.state().messages.suspended) return std::nullopt;
   MessageOperation message = message_of(operation);
@@ -30,9 +30,9 @@ std::optional<Issued> OperationStreams::issue_out_of_band(Peer& peer, RmaOp cons
 }
 
 /// Sends all messages of the entry ahead of unsent ones, which keep their earlier positions.
-void OperationStreams::send_out_of_band(TrackedOperation& entry) {
+void OriginStreams::send_out_of_band(TrackedOperation& entry) {
   Peer& peer = *entry.peer;
-  MessageStream& stream = peer.state().messages;
+  OriginStream& stream = peer.state().messages;
   if (stream.has_open_batch()) sender_.send_batch(peer);
   bool const overtakes = stream.unsent != nullptr;
   std::uint64_t const newest = stream.newest_sent;
@@ -55,7 +55,7 @@ void OperationStreams::send_out_of_band(TrackedOperation& entry) {
   stream.newest_has_delayed_ack = delayed_ack;
 }
 
-std::uint64_t OperationStreams::newest_out_of_band(Peer const& peer) const noexcept {
+std::uint64_t OriginStreams::newest_out_of_band(Peer const& peer) const noexcept {
   for (auto const& [known, newest] : out_of_band_) {
     if (known == &peer) return newest;
   }
