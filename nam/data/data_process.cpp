@@ -1,6 +1,5 @@
 #include "nam/data/data_process.hpp"
 
-#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "nam/process/admission.hpp"
 #include "nam/process/log.hpp"
 #include "nam/protocol/descriptor_refusal.hpp"
+#include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/shortage.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
@@ -90,30 +90,34 @@ void DataProcess::lose_control() {
 }
 
 /// Accepts a new control process if there is none.
-void DataProcess::be_adopted() {
+void DataProcess::be_adopted() try {
+  // Before the control process is accepted, which would wait for the memory.
+  std::vector<FileDescriptor> memory = memory_to_pass();
   FileDescriptor socket = accept_from(adoption_.socket);
-  if (!socket && is_shortage(errno)) loop_.pause(adoption_.socket.get(), std::chrono::milliseconds(100));
+  if (!socket && is_shortage(errno)) throw_unavailable("cannot accept a control process", errno);
   if (!socket || control_) return;
   attach_control(std::move(socket));
   catalog_.loading.emplace().adopted = true;
-  report_ready();
+  report_ready(std::move(memory));
+} catch (Shortage const&) {
+  loop_.pause(adoption_.socket.get(), std::chrono::milliseconds(100));
 }
 
-void DataProcess::report_ready() {
+void DataProcess::report_ready(std::vector<FileDescriptor> memory) {
   Json ready = usage();
   ready["protocol"] = data_protocol_version;
   ready["encrypt"] = remote_.network.encrypt;
   ready["tells_changes"] = true;
   ready["op"] = "ready";
-  control_->post(ready, {}, memory_to_pass());
+  control_->post(ready, {}, std::move(memory));
 }
 
 /// Returns the descriptors for the control process, which keeps them beyond the life of this one.
 std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   std::vector<FileDescriptor> memory;
-  memory.emplace_back(::fcntl(memory_.segments->descriptor(), F_DUPFD_CLOEXEC, 0));
-  memory.emplace_back(::fcntl(memory_.shared->descriptor().get(), F_DUPFD_CLOEXEC, 0));
-  memory.emplace_back(::fcntl(memory_.storage->descriptor(), F_DUPFD_CLOEXEC, 0));
+  memory.push_back(duplicate_of(memory_.segments->descriptor()));
+  memory.push_back(duplicate_of(memory_.shared->descriptor()));
+  memory.push_back(duplicate_of(memory_.storage->descriptor()));
   return memory;
 }
 

@@ -128,7 +128,7 @@ class DataProcess {
   void handle_control_message(Message& message);
   void lose_control();
   void be_adopted();
-  void report_ready();
+  void report_ready(std::vector<FileDescriptor> memory);
   std::vector<FileDescriptor> memory_to_pass() const;
   void wait_for_control();
   void change_mode(std::string const& window, unsigned mode);

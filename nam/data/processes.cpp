@@ -1,10 +1,10 @@
 /// DataProcess: lists the processes that map a window, for its eviction.
-#include <fcntl.h>
 #include <poll.h>
 
 #include <algorithm>
 
 #include "nam/data/data_process.hpp"
+#include "nam/protocol/descriptors.hpp"
 
 namespace mpixrma::nam {
 
@@ -71,8 +71,7 @@ void DataProcess::processes(SessionId id, Json const& request) {
     bool const counts = user.has_mapped && !(user.process && has_ended(user.process));
     if (!counts || !known.insert(user.pid).second || described.size() == max_described) continue;
     described.push_back({{"pid", static_cast<unsigned>(user.pid)}, {"uid", user.identity.uid}});
-    if (user.process && session.is_local)
-      descriptors.emplace_back(::fcntl(user.process.get(), F_DUPFD_CLOEXEC, 0));
+    if (user.process && session.is_local) descriptors.push_back(duplicate_of(user.process));
   }
   if (descriptors.size() != described.size()) descriptors.clear();
   session.connection->post({{"reserved", is_reserved}, {"processes", described}, {"count", known.size()}}, {},

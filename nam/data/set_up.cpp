@@ -129,14 +129,18 @@ void DataProcess::load(Json const& page) {
     return control_->post({{"op", "load"}, {"after", next}});
   Loading const loaded = std::move(*std::exchange(catalog_.loading, std::nullopt));
   reconcile(loaded);
+  std::vector<FileDescriptor> memory;
   try {
-    if (!loaded.adopted) take_inherited();
+    if (!loaded.adopted) {
+      take_inherited();
+      memory = memory_to_pass();
+    }
     if (memory_.file && !loaded.adopted) memory_.storage->is_fresh() ? load_windows() : store_all();
   } catch (Error const& error) {
     return refuse_grant(error);
   }
   catalog_.is_loaded = true;
-  if (!loaded.adopted) report_ready();
+  if (!loaded.adopted) report_ready(std::move(memory));
 }
 
 /// Drops persistent windows that the catalog does not have, or whose creation was never confirmed to a

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
 
@@ -28,6 +29,12 @@ class FileUser {
 };
 
 }  // namespace
+
+engine::FileDescriptor duplicate_of(int descriptor) {
+  engine::FileDescriptor made(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!made) throw_unavailable("cannot duplicate a descriptor", errno);
+  return made;
+}
 
 engine::FileDescriptor reopened(int descriptor) {
   std::string const path = path_of(descriptor);

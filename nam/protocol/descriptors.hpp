@@ -1,9 +1,16 @@
-/// Further open file descriptions of the same file.
+/// Further descriptors of an open file, and further open file descriptions of the same file.
 #pragma once
 
 #include "engine/base/shared_memory.hpp"
 
 namespace mpixrma::nam {
+
+/// Returns another descriptor of the same open file or socket, to be passed to another process. Throws
+/// Shortage: a message with an invalid descriptor could not be sent, and would end its channel.
+engine::FileDescriptor duplicate_of(int descriptor);
+inline engine::FileDescriptor duplicate_of(engine::FileDescriptor const& descriptor) {
+  return duplicate_of(descriptor.get());
+}
 
 /// Opens the descriptor's file again, as a separate open file description: it has its own locks, and counts
 /// as an opener of the file until its last copy is closed and unmapped. Throws Error(unavailable).

@@ -1,11 +1,11 @@
 /// DataLink: the memory of a grant, which passes from one data process to the next.
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "nam/process/log.hpp"
+#include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/shortage.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/server/data_link.hpp"
@@ -25,17 +25,11 @@ void check_memory(std::vector<FileDescriptor> const& passed) {
     throw Error(ErrorCode::malformed, "the descriptors of a data process are not those of its memory");
 }
 
-FileDescriptor copy_of(FileDescriptor const& descriptor) {
-  FileDescriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy) throw_unavailable("cannot pass the memory of a grant on", errno);
-  return copy;
-}
-
 }  // namespace
 
 std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile::Opened> file) const {
   std::vector<FileDescriptor> memory;
-  for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
+  for (FileDescriptor const& each : memory_) memory.push_back(duplicate_of(each));
   if (file) memory.push_back(std::move(file->descriptor));
   // Must come last: the data process takes its socket from the end. Only this process can create a socket in
   // that directory.
@@ -54,7 +48,7 @@ void DataLink::take_memory(std::vector<FileDescriptor> passed) {
 void DataLink::hold_memory() {
   try {
     std::vector<FileDescriptor> held;
-    for (FileDescriptor const& each : memory_) held.push_back(copy_of(each));
+    for (FileDescriptor const& each : memory_) held.push_back(duplicate_of(each));
     main_process_.hold(field<std::string>(setup_, "grant"), std::move(held));
   } catch (Shortage const& error) {
     log(Severity::error, "the main process does not hold the memory of grant " +

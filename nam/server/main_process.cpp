@@ -1,7 +1,6 @@
 #include "nam/server/main_process.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <pwd.h>
 #include <sys/socket.h>
@@ -36,10 +35,6 @@ constexpr std::chrono::milliseconds first_delay{100};
 constexpr std::chrono::milliseconds longest_delay{30000};
 constexpr int max_polls = 50;
 constexpr std::chrono::milliseconds poll_interval{10};
-
-FileDescriptor duplicate_of(FileDescriptor const& descriptor) {
-  return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
-}
 
 std::vector<FileDescriptor> duplicates_of(std::vector<FileDescriptor> const& descriptors) {
   std::vector<FileDescriptor> copies;

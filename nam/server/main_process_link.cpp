@@ -1,6 +1,5 @@
 #include "nam/server/main_process_link.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "nam/process/log.hpp"
+#include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
@@ -148,14 +148,17 @@ void MainProcessLink::kill(std::string const& grant, pid_t pid) {
 
 bool MainProcessLink::is_open_elsewhere(FileDescriptor const& memory) {
   std::vector<FileDescriptor> passed;
-  passed.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0));
-  if (!passed.front()) return true;  // it may be open; a message with an invalid descriptor is never sent
+  try {
+    passed.push_back(duplicate_of(memory));
+  } catch (Shortage const&) {
+    return true;  // it may be open
+  }
   return field<bool>(ask({{"op", "is_open"}}, std::move(passed)), "open");
 }
 
 void MainProcessLink::keep_listener(FileDescriptor const& listener, std::string const& host) {
   std::vector<FileDescriptor> passed;
-  passed.emplace_back(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+  passed.push_back(duplicate_of(listener));
   send({{"op", "listener"}, {"host", host}}, std::move(passed));
 }
 

@@ -2,7 +2,6 @@
 /// counts. The attributes stay after the attacker has ended, because the server keeps the file.
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "tests/nam/attacks/attack.hpp"
+#include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -45,10 +45,6 @@ class Attributes : public ::testing::Test {
       return files.size() == 2 && std::none_of(files.begin(), files.end(),
                                                [](auto const& file) { return takes_attribute(file.get()); });
     });
-  }
-  static uid_t user_of(pid_t process) {
-    struct stat status {};
-    return ::stat(("/proc/" + std::to_string(process)).c_str(), &status) == 0 ? status.st_uid : 0;
   }
   /// Ends the grant's data process. Returns when there is another one.
   void end_data_process() const {

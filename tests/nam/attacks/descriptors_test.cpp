@@ -5,10 +5,15 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "nam/process/sandbox.hpp"
 #include "nam/protocol/channel.hpp"
@@ -17,6 +22,7 @@
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
+#include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -165,6 +171,78 @@ TEST(Descriptors, SessionThatReadsNoRepliesGetsDescriptorsOnce) {
   auto const again = await_message(session);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->descriptors.size(), 2u);
+}
+
+/// For the lifetime of the object the process gets `left` more descriptors, 0 or 1.
+class ScarceDescriptors {
+ public:
+  ScarceDescriptors(pid_t process, rlim_t left) : process_(process) {
+    std::string const descriptors = "/proc/" + std::to_string(process_) + "/fd/";
+    rlim_t free_one = 0;
+    while (std::filesystem::exists(descriptors + std::to_string(free_one))) ++free_one;
+    EXPECT_TRUE(set_limit(free_one + left));
+  }
+  ~ScarceDescriptors() { EXPECT_TRUE(set_limit(RLIM_INFINITY)); }
+  ScarceDescriptors(ScarceDescriptors const&) = delete;
+  ScarceDescriptors& operator=(ScarceDescriptors const&) = delete;
+
+ private:
+  /// As the process's user, because root may lack the right to change other users' limits.
+  bool set_limit(rlim_t descriptors) const {
+    return as_user(user_of(process_), [&] {
+      rlimit limit{};
+      if (::prlimit(process_, RLIMIT_NOFILE, nullptr, &limit) != 0) return false;
+      limit.rlim_cur = std::min(descriptors, limit.rlim_max);
+      return ::prlimit(process_, RLIMIT_NOFILE, &limit, nullptr) == 0;
+    });
+  }
+
+  pid_t process_;
+};
+
+TEST(Descriptors, LackOfThemFailsRequestAndEndsNoSession) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  Session mapper = Session::open(grant);
+  WindowInfo const window = mapper.allocate({100}, {1});
+  GrantMapping const memory = mapper.map();
+  Channel session(connect_unix(server.address().unix_path), {.descriptors = 2});
+  session.post({{"op", "open"}, {"grant", grant.grant}, {"version", protocol_version}});
+  ASSERT_TRUE(await_message(session));
+  Json const request{{"op", "processes"}, {"window", window.id}};
+  {
+    ScarceDescriptors const scarce(server.data_process(grant), 0);
+    session.post(request);
+    auto const refused = await_message(session);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->head.value("error", ""), "unavailable");
+  }
+  session.post(request);
+  auto const answer = await_message(session);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->descriptors.size(), 1u);
+}
+
+/// The data process needs a descriptor to accept the new control process, and three for its memory.
+TEST(Descriptors, LackOfThemDelaysAdoptionByControlProcess) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  pid_t const process = server.data_process(grant);
+  pid_t const control = server.control_process();
+  {
+    ScarceDescriptors const scarce(process, 1);
+    ASSERT_EQ(::kill(control, SIGKILL), 0);
+    EXPECT_TRUE(eventually([&] { return server.answers() && server.control_process() != control; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // several attempts
+  }
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("state") == "ready"; }));
+  EXPECT_EQ(server.data_process(grant), process);
+  EXPECT_FALSE(refusal([&] { session.release(session.allocate({100}, {1})); }));
 }
 
 TEST(Descriptors, RefusingListenerAcceptsNoDescriptors) {

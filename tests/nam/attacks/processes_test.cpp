@@ -11,11 +11,10 @@
 
 #include <cerrno>
 #include <fstream>
-#include <map>
-#include <sstream>
 #include <thread>
 
 #include "nam/process/sandbox.hpp"
+#include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -27,24 +26,8 @@ namespace fs = std::filesystem;
 constexpr uid_t first_data_user = 1879050000;
 constexpr std::uint64_t data_users = 10000;
 
-using Status = std::map<std::string, std::string>;
-
-/// Returns the first value of each line of /proc/PID/status, by the line's name.
-Status status_of(pid_t pid) {
-  Status status;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name;
-    words >> name >> status[name];
-  }
-  return status;
-}
-
-uid_t user_of(pid_t pid) { return static_cast<uid_t>(std::stoul(status_of(pid).at("Uid:"))); }
-
 void expect_confined(pid_t pid) {
-  Status const status = status_of(pid);
+  ProcessStatus const status = status_of(pid);
   for (char const* const set : {"CapInh:", "CapPrm:", "CapEff:", "CapAmb:"})
     EXPECT_EQ(status.at(set), "0000000000000000") << set;
   EXPECT_EQ(status.at("NoNewPrivs:"), "1");

@@ -4,7 +4,11 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iterator>
+#include <map>
+#include <sstream>
+#include <string>
 
 #include "tests/nam/server_fixture.hpp"
 #include "tests/support/resident_memory.hpp"
@@ -26,6 +30,22 @@ inline void start_with_descriptors(
 }
 
 using test::resident_bytes;
+
+using ProcessStatus = std::map<std::string, std::string>;
+
+/// Returns the first value of each line of /proc/PID/status, by the line's name.
+inline ProcessStatus status_of(pid_t process) {
+  ProcessStatus status;
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name >> status[name];
+  }
+  return status;
+}
+
+inline uid_t user_of(pid_t process) { return static_cast<uid_t>(std::stoul(status_of(process).at("Uid:"))); }
 
 inline std::size_t open_descriptors(pid_t process) {
   std::filesystem::directory_iterator const each("/proc/" + std::to_string(process) + "/fd");
