@@ -1,6 +1,6 @@
 /// ARMCI operations; linked once with this project's library and once with ARMCI-MPI.
 ///
-/// usage: bench_armci_* [--quick|--guard]    (2 ranks)
+/// usage: bench_armci_* [--quick|--for-comparison]    (2 ranks)
 #include <mpi.h>
 // ARMCI-MPI's header has no C++ guard.
 extern "C" {
@@ -150,7 +150,7 @@ void collective(std::string const& implementation, char* origin, char* target) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   ARMCI_Init();
-  if (!bench::has_two_processes()) return bench::refuse("bench_armci_* [--quick|--guard]");
+  if (!bench::has_two_processes()) return bench::refuse("bench_armci_* [--quick|--for-comparison]");
   bench::Sizes const chosen = bench::sizes_chosen(argc, argv);
   std::string const implementation = bench::label_or("armci");
   void* bases[2];

@@ -1,9 +1,9 @@
 /// MPIX_RMA beside the windows of the MPI library, on the same operations: contiguous put, get and accumulate
 /// with remote completion, memory named by address, read-modify-write of one element and of many.
 ///
-/// usage: bench_rma mpix|window|dynamic [--quick|--guard] [--no-compare-swap]    (2 ranks)
+/// usage: bench_rma mpix|window|dynamic [--quick|--for-comparison] [--no-compare-swap]    (2 ranks)
 ///
-/// --quick measures few sizes, --guard the sizes by which two builds are compared.
+/// --quick measures few sizes, --for-comparison those by which `bench/run --compare` compares two builds.
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -199,7 +199,7 @@ int main(int argc, char** argv) {
   Options const options{bench::sizes_chosen(argc, argv),
                         !bench::has_argument(argc, argv, "--no-compare-swap")};
   if (!bench::has_two_processes() || (kind != "mpix" && kind != "window" && kind != "dynamic"))
-    return bench::refuse("bench_rma mpix|window|dynamic [--quick|--guard] [--no-compare-swap]");
+    return bench::refuse("bench_rma mpix|window|dynamic [--quick|--for-comparison] [--no-compare-swap]");
   std::string const implementation = bench::label_or(kind);
   std::vector<char> heap(bench::target_offset + max_bytes);
   if (kind == "mpix") {

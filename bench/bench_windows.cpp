@@ -3,7 +3,7 @@
 /// With `nam`: windows at a memory server beside allocated ones, or, on one rank, regions striped over
 /// several servers beside regions at one server.
 ///
-/// usage: bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]
+/// usage: bench_windows [nam] [contended] [--quick|--for-comparison] [--no-compare-swap] [--only-allocated]
 /// (2 ranks; contended: 4)
 #include <mpi.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ constexpr int target = 1;
 
 struct Options {
   bool quick = false;
-  bool guard = false;  ///< skip measurements that take seconds
+  bool for_comparison = false;  ///< of two builds: skip measurements that take seconds
   bool contended = false;
   bool nam = false;
   bool only_allocated = false;
@@ -327,7 +327,7 @@ void measure_nam(Options const& options) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   auto const has = [&](char const* argument) { return bench::has_argument(argc, argv, argument); };
-  Options const options{has("--quick"), has("--guard"),          has("contended"),
+  Options const options{has("--quick"), has("--for-comparison"), has("contended"),
                         has("nam"),     has("--only-allocated"), !has("--no-compare-swap")};
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -338,7 +338,7 @@ int main(int argc, char** argv) {
   }
   if (size != (options.contended ? 4 : 2))
     return bench::refuse(
-        "bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]");
+        "bench_windows [nam] [contended] [--quick|--for-comparison] [--no-compare-swap] [--only-allocated]");
   if (options.nam) {
     measure_nam(options);
     MPI_Finalize();
@@ -357,7 +357,7 @@ int main(int argc, char** argv) {
     measure_blocks(memory);
     measure_strided(memory);
     measure_elements(memory, options);
-    if (!options.guard) measure_progress(memory);
+    if (!options.for_comparison) measure_progress(memory);
     MPI_Win_unlock_all(memory.window);
     MPI_Barrier(MPI_COMM_WORLD);
     measure_locks(memory);

@@ -42,11 +42,11 @@ class Suite:
 
 
 SUITES = [Suite("bench_instructions"),
-          Suite("bench_rma", ("mpix", "--guard")),
-          Suite("bench_armci_mpix", ("--guard",)),
-          Suite("bench_windows", ("--guard",)),
-          Suite("bench_rma", ("mpix", "--guard"), two_hosts=True),
-          Suite("bench_windows", ("--guard", "--only-allocated"), two_hosts=True),
+          Suite("bench_rma", ("mpix", "--for-comparison")),
+          Suite("bench_armci_mpix", ("--for-comparison",)),
+          Suite("bench_windows", ("--for-comparison",)),
+          Suite("bench_rma", ("mpix", "--for-comparison"), two_hosts=True),
+          Suite("bench_windows", ("--for-comparison", "--only-allocated"), two_hosts=True),
           Suite("bench_streams", ("mpix",), two_hosts=True),
           Suite("bench_armci_streams_mpix", two_hosts=True)]
 

@@ -140,23 +140,23 @@ inline void require(bool right, Case const& what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/// Sizes of contiguous transfers: the usual ones, few (`--quick`), those that compare two builds (`--guard`),
-/// or every power of two (`--dense`).
-enum class Sizes { usual, few, guard, dense };
+/// Sizes of contiguous transfers: the usual ones, few (`--quick`), those by which `bench/run --compare`
+/// compares two builds (`--for-comparison`), or every power of two (`--dense`).
+enum class Sizes { usual, few, comparison, dense };
 
 inline bool has_argument(int argc, char** argv, std::string_view argument) {
   return std::find(argv + 1, argv + argc, argument) != argv + argc;
 }
 
 inline Sizes sizes_chosen(int argc, char** argv) {
-  if (has_argument(argc, argv, "--guard")) return Sizes::guard;
+  if (has_argument(argc, argv, "--for-comparison")) return Sizes::comparison;
   if (has_argument(argc, argv, "--dense")) return Sizes::dense;
   return has_argument(argc, argv, "--quick") ? Sizes::few : Sizes::usual;
 }
 
 inline std::vector<std::size_t> sizes(Sizes chosen) {
   if (chosen == Sizes::few) return {8, 4096, 65536, 262144};
-  if (chosen == Sizes::guard) return {8, 4096, 65536, 2u << 20};
+  if (chosen == Sizes::comparison) return {8, 4096, 65536, 2u << 20};
   std::vector<std::size_t> made;
   if (chosen == Sizes::dense) {
     for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 2) made.push_back(bytes);

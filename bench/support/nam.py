@@ -20,7 +20,7 @@ BARS = [*OPERATION_BARS,
 CONNECTION_MS = 50.0
 
 # For bench/run --nam --compare: put, get and fetch_and_op on one host, in a grant of each kind of storage.
-SUITES = [Suite("bench_windows", ("nam", "--guard"), storage=storage) for storage in ("memory", "file")]
+SUITES = [Suite("bench_windows", ("nam", "--for-comparison"), storage=storage) for storage in ("memory", "file")]
 TARGETS = ["mpix-namd", "mpix-nam"]
 
 
