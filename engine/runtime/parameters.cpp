@@ -37,11 +37,12 @@ constexpr mpix_engine_parameter table[] = {
      "Without `direct`, `cross_memory` and `ring`, processes of the same host are treated like those of "
      "another host."},
     {"network", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
-     "Use of UCX put and get for registered memory of other hosts: `auto` where the network does them in "
-     "hardware; `warn`: as `auto`, but prints a warning if the hardware lacks them; `never`. `emulated`, for "
-     "tests: also where UCX emulates them; the target's process is killed if registered memory is unmapped "
-     "or protected. All processes of a job must agree on whether UCX puts and gets, by this parameter and "
-     "by `path`: UCX 1.13 ends a process that connects to one with other features."},
+     "Use of the protocol `network`, UCX put and get, for registered memory of other hosts: `auto` where the "
+     "network does them in hardware; `warn`: as `auto`, but prints a warning if the hardware lacks them; "
+     "`never`: all operations on other hosts are messages. `emulated`, for tests: also where UCX emulates "
+     "them; the target's process is killed if registered memory is unmapped or protected. All processes of a "
+     "job must agree on whether UCX puts and gets, by this parameter and by `path`: UCX 1.13 ends a process "
+     "that connects to one with other features."},
     {"interfaces", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
      "Interfaces for messages over TCP: names and IPv4 subnets (`eth1,10.1.0.0/16`). A leading `^` "
      "excludes the listed ones; a leading `+` (`+eth1`) adds the loopback interface. `auto`: the "
@@ -118,8 +119,8 @@ constexpr mpix_engine_parameter table[] = {
      "node, "
      "whatever process touches it first. 0: on the node of the thread that touches it first."},
     {"defer_network", switch_kind, FIELD(defer_network), 0, 1, 1, 0, nullptr, "", 6,
-     "1: in a job on one host, UCX starts when the first message is sent; most such jobs send none. 0: UCX "
-     "starts with the engine, as in a job on several hosts."},
+     "1: in a job on one host, UCX as a whole, not only its put and get, starts when the first message is "
+     "sent; most such jobs send none. 0: UCX starts with the engine, as in a job on several hosts."},
     {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
      "1: verify that memory is communicatable if a call says so; if it is not, the call fails and prints "
      "one line. The default is 1 in builds with `-DMPIX_CHECKING=ON`."},
