@@ -21,7 +21,7 @@ GrantRegistry<NamGrant>& registry() {
 }
 
 /// Up to this size, zeroing the memory here is faster than at the server.
-constexpr std::uint64_t largest_spare = 256u << 10;
+constexpr std::uint64_t max_cached_bytes = 256u << 10;
 
 constexpr int one_attempt_ms = 1000;
 constexpr int between_attempts_ms = 20;
@@ -144,8 +144,8 @@ nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
                                    std::vector<std::uint64_t> const& units,
                                    nam::WindowOptions const& options) {
   std::lock_guard const held(lock_);
-  if (spare_.generation != 0 && has_shape(spare_.window, sizes, units, options) && take_spare())
-    return spare_.window;
+  if (cached_.generation != 0 && has_shape(cached_.window, sizes, units, options) && take_cached())
+    return cached_.window;
   return session_.allocate(sizes, units, options);
 }
 
@@ -157,24 +157,24 @@ void NamGrant::make_persistent(nam::WindowInfo* window) {
 void NamGrant::release(nam::WindowInfo const& window) {
   std::lock_guard const held(lock_);
   bool const is_plain = window.durability == nam::WindowOptions().durability && window.chunk_bytes == 0;
-  if (!is_plain || bytes_of(window) > largest_spare || !session_.is_open())
+  if (!is_plain || bytes_of(window) > max_cached_bytes || !session_.is_open())
     return session_.release_soon(window);
-  if (spare_.generation != 0 && take_spare()) session_.release_soon(spare_.window);
-  make_spare(window);
+  if (cached_.generation != 0 && take_cached()) session_.release_soon(cached_.window);
+  cache_window(window);
 }
 
 /// Returns false if the server has reclaimed the memory.
-bool NamGrant::take_spare() {
-  return memory_.control().take_spare(spare_.window.slot, std::exchange(spare_.generation, 0));
+bool NamGrant::take_cached() {
+  return memory_.control().take_cached(cached_.window.slot, std::exchange(cached_.generation, 0));
 }
 
-/// Keeps a released window for reuse, because the messages that free one window and allocate the next would
+/// Caches a released window, because the messages that free one window and allocate the next would
 /// take most of the time.
-void NamGrant::make_spare(nam::WindowInfo const& window) {
+void NamGrant::cache_window(nam::WindowInfo const& window) {
   std::memset(memory_.at(window.regions.front()), 0, bytes_of(window));
-  spare_.window = window;
-  spare_.generation = memory_.control().offer_spare(window.slot, window.generation);
-  spare_.window.generation = spare_.generation;
+  cached_.window = window;
+  cached_.generation = memory_.control().cache_window(window.slot, window.generation);
+  cached_.window.generation = cached_.generation;
 }
 
 void NamGrant::persist(nam::WindowInfo const& window) {

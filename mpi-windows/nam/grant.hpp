@@ -56,12 +56,12 @@ class NamGrant {
 
   nam::Locator locator_;
   /// A released window of this process whose memory the next window of the same shape reuses.
-  struct Spare {
+  struct CachedWindow {
     nam::WindowInfo window;
     std::uint64_t generation = 0;  ///< 0: empty
   };
-  bool take_spare();
-  void make_spare(nam::WindowInfo const& window);
+  bool take_cached();
+  void cache_window(nam::WindowInfo const& window);
 
   std::mutex lock_;
   nam::Session session_;
@@ -70,7 +70,7 @@ class NamGrant {
   engine::KeptFromChildren locks_kept_;
   std::uint64_t control_ = 0;
   std::map<nam::SharedControl::Slot, int> windows_;
-  Spare spare_;
+  CachedWindow cached_;
   ConnectionWatch watch_;  ///< watches the session
 };
 

@@ -35,7 +35,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     if (signal == SIGTERM) loop_.stop();  // the control process decides about the others
   });
   loop_.every(std::chrono::seconds(1), [this] {
-    take_back_spares(Spares::idle_for_a_second);
+    reclaim_cached(Cached::idle_for_a_second);
     end_silent_sessions();
     end_lost_sessions();
     if (remote_.engine) remote_.engine->renew_keys();

@@ -74,7 +74,7 @@ class DataProcess {
     SessionId session = 0;  ///< the window ends with this session; 0: with the grant
     SharedControl::Slot slot = 0;
     std::uint64_t exposure = 0;     ///< exposure to engines; 0: none yet
-    std::uint64_t spare = 0;        ///< SharedControl::spare() as read last, once a second
+    std::uint64_t cached = 0;       ///< SharedControl::cached() as read last, once a second
     std::set<SessionId> used_by{};  ///< sessions that have opened the window, and may map it later
     std::set<SessionId> left_by{};  ///< sessions that have released the window, and stay open
     std::set<SessionId> lockers{};  ///< sessions that have requested locks of it
@@ -92,8 +92,8 @@ class DataProcess {
     bool is_stuck = false;          ///< it could not be cleared, and is in the log
     bool is_inherited = false;      ///< evicted in an earlier data process, and any process may still map it
   };
-  /// The spare memory of sessions that take_back_spares() takes back.
-  enum class Spares { all, idle_for_a_second };
+  /// The cached windows of sessions that reclaim_cached() takes back.
+  enum class Cached { all, idle_for_a_second };
   /// A persistent window that is not in the catalog yet.
   struct Pending {
     SessionId session;
@@ -238,7 +238,7 @@ class DataProcess {
   static std::vector<std::string> other_parts_of(Json const& request);
   Window make_window(Session const& session, Json const& request);
   bool has_room_for(Window const& window) const;
-  void take_back_spares(Spares which);
+  void reclaim_cached(Cached which);
   void check_quotas(Window const& window) const;
   enum class Ending { freed, evicted };
   void drop(std::string const& window, Ending ending = Ending::freed);

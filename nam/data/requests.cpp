@@ -179,7 +179,7 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(memory_.kind) +
                                             "' do not outlive the server: start it with --storage file");
   reclaim_retired();
-  if (!has_room_for(window)) take_back_spares(Spares::all);
+  if (!has_room_for(window)) reclaim_cached(Cached::all);
   wait_for_retired(window);
   check_quotas(window);
   window.id = random_identifier();
@@ -320,16 +320,16 @@ void DataProcess::map(SessionId id) {
                            {}, std::move(memory));
 }
 
-/// A session keeps the memory of a window that it has freed, for a similar window
-/// (SharedControl::offer_spare), as long as nobody else needs the memory.
-void DataProcess::take_back_spares(Spares which) {
+/// A session caches a small window that it has freed (SharedControl::cache_window), for a window of the same
+/// shape, as long as nobody else needs the memory.
+void DataProcess::reclaim_cached(Cached which) {
   std::vector<std::string> taken;
   for (auto& [name, served] : windows_) {
     if (served.session == 0) continue;
-    std::uint64_t const offered = memory_.shared->spare(served.slot);
-    bool const is_due = offered != 0 && (which == Spares::all || offered == served.spare);
-    served.spare = offered;
-    if (is_due && memory_.shared->take_spare(served.slot, offered)) taken.push_back(name);
+    std::uint64_t const cached = memory_.shared->cached(served.slot);
+    bool const is_due = cached != 0 && (which == Cached::all || cached == served.cached);
+    served.cached = cached;
+    if (is_due && memory_.shared->take_cached(served.slot, cached)) taken.push_back(name);
   }
   for (std::string const& name : taken) drop(name);
 }

@@ -90,24 +90,24 @@ bool SharedControl::is_taken(Slot slot) const noexcept {
   return entry(slot).window.load(std::memory_order_relaxed) != 0;
 }
 
-std::uint64_t SharedControl::offer_spare(Slot slot, std::uint64_t generation) const noexcept {
+std::uint64_t SharedControl::cache_window(Slot slot, std::uint64_t generation) const noexcept {
   if (!entry(slot).generation.compare_exchange_strong(generation, generation + 1, std::memory_order_acq_rel))
     return 0;
-  // Release: pairs with the acquire in take_spare(), for the zeroed memory.
-  entry(slot).spare.store(generation + 1, std::memory_order_release);
+  // Release: pairs with the acquire in take_cached(), for the zeroed memory.
+  entry(slot).cached.store(generation + 1, std::memory_order_release);
   return generation + 1;
 }
 
-bool SharedControl::take_spare(Slot slot, std::uint64_t generation) const noexcept {
-  std::uint64_t offered = generation;
-  return entry(slot).spare.compare_exchange_strong(offered, 0, std::memory_order_acq_rel) &&
+bool SharedControl::take_cached(Slot slot, std::uint64_t generation) const noexcept {
+  std::uint64_t cached = generation;
+  return entry(slot).cached.compare_exchange_strong(cached, 0, std::memory_order_acq_rel) &&
          entry(slot).generation.load(std::memory_order_acquire) == generation;
 }
 
-/// The slot may have been withdrawn during offer_spare().
-std::uint64_t SharedControl::spare(Slot slot) const noexcept {
-  std::uint64_t const offered = entry(slot).spare.load(std::memory_order_relaxed);
-  return offered == entry(slot).generation.load(std::memory_order_relaxed) ? offered : 0;
+/// The slot may have been withdrawn during cache_window().
+std::uint64_t SharedControl::cached(Slot slot) const noexcept {
+  std::uint64_t const cached = entry(slot).cached.load(std::memory_order_relaxed);
+  return cached == entry(slot).generation.load(std::memory_order_relaxed) ? cached : 0;
 }
 
 void SharedControl::free_slot(Slot slot) noexcept {
@@ -116,8 +116,8 @@ void SharedControl::free_slot(Slot slot) noexcept {
 }
 
 void SharedControl::withdraw(Slot slot) const noexcept {
-  // Must be first: a process that took the spare before this store has a generation that ends below.
-  entry(slot).spare.store(0, std::memory_order_release);
+  // Must be first: a process that took the cached window before this store has a generation that ends below.
+  entry(slot).cached.store(0, std::memory_order_release);
   entry(slot).window.store(0, std::memory_order_relaxed);
   // Release: pairs with the acquire in engine::ExposedView::translate; precedes any reuse of the memory.
   entry(slot).generation.fetch_add(1, std::memory_order_acq_rel);

@@ -62,15 +62,15 @@ class SharedControl {
 
   // For processes that map the memory.
 
-  /// Ends the window of this generation and offers its zeroed memory for another window of the same session:
-  /// the result is the generation for take_spare(), or 0 if the window had ended before. Called by the
+  /// Ends the window of this generation and caches its zeroed memory for another window of the same session:
+  /// the result is the generation for take_cached(), or 0 if the window had ended before. Called by the
   /// session that has allocated the window.
-  std::uint64_t offer_spare(Slot slot, std::uint64_t generation) const noexcept;
-  /// Returns false if the spare was taken or withdrawn. Otherwise the slot has a window of this generation
-  /// again.
-  bool take_spare(Slot slot, std::uint64_t generation) const noexcept;
-  /// Returns the generation of the spare in this slot; 0 if there is none.
-  std::uint64_t spare(Slot slot) const noexcept;
+  std::uint64_t cache_window(Slot slot, std::uint64_t generation) const noexcept;
+  /// Returns false if the cached window was taken or withdrawn. Otherwise the slot has a window of this
+  /// generation again.
+  bool take_cached(Slot slot, std::uint64_t generation) const noexcept;
+  /// Returns the generation of the cached window in this slot; 0 if there is none.
+  std::uint64_t cached(Slot slot) const noexcept;
 
   /// Tries once to acquire the lock of a rank's region of a window. `*has_turn` starts as false, or as true
   /// for a shared lock that may overtake waiting requests, and must be kept between attempts: only such
@@ -88,7 +88,7 @@ class SharedControl {
   struct Entry {
     Generation generation;
     std::atomic<std::uint64_t> window;  ///< hash of the window's identifier; 0: free
-    std::atomic<std::uint64_t> spare;   ///< generation of the offered spare; 0: none
+    std::atomic<std::uint64_t> cached;  ///< generation of the cached window; 0: none
   };
   struct Header {
     std::uint64_t mark;

@@ -110,20 +110,20 @@ TEST(Server, MemoryKeptForTheNextWindowIsAvailableToAll) {
   GrantMapping const memory = session.map();
   WindowInfo const first = session.allocate({700u << 10}, {1});
   EXPECT_EQ(refusal([&] { other.allocate({600u << 10}, {1}); }), ErrorCode::no_space);
-  std::uint64_t const offered = memory.control().offer_spare(first.slot, first.generation);
+  std::uint64_t const cached = memory.control().cache_window(first.slot, first.generation);
   EXPECT_FALSE(is_there(memory, first));
-  session.write(first, 0, 0, pattern(700u << 10, 5));  // a late write to memory that was offered
+  session.write(first, 0, 0, pattern(700u << 10, 5));  // a late write to memory that was cached
   WindowInfo const second = other.allocate({600u << 10}, {1});
   EXPECT_EQ(content(other, second, 0), std::vector<std::byte>(600u << 10));
-  EXPECT_FALSE(memory.control().take_spare(first.slot, offered));
+  EXPECT_FALSE(memory.control().take_cached(first.slot, cached));
   EXPECT_EQ(refusal([&] { session.join(first.id); }), ErrorCode::not_found);
   other.release(second);
   // Offered memory that no session needs is returned, too, unless it is reused before.
   WindowInfo const third = session.allocate({1000}, {1});
   WindowInfo const fourth = session.allocate({1000}, {1});
-  memory.control().offer_spare(third.slot, third.generation);
-  std::uint64_t const kept = memory.control().offer_spare(fourth.slot, fourth.generation);
-  EXPECT_TRUE(memory.control().take_spare(fourth.slot, kept));
+  memory.control().cache_window(third.slot, third.generation);
+  std::uint64_t const kept = memory.control().cache_window(fourth.slot, fourth.generation);
+  EXPECT_TRUE(memory.control().take_cached(fourth.slot, kept));
   EXPECT_TRUE(eventually([&] { return other.usage().at("windows") == 1; }));
   EXPECT_EQ(other.join(fourth.id).generation, kept);
   ::kill(server.data_process(grant), SIGKILL);

@@ -33,26 +33,26 @@ TEST(SharedControlTest, EachWindowHasItsOwnSlotUntilItEnds) {
   EXPECT_EQ(SharedControl::take_over(control.reopen()).find("d"), places["d"]);
 }
 
-TEST(SharedControlTest, SpareSlotsAreTakenOnce) {
+TEST(SharedControlTest, CachedWindowsAreTakenOnce) {
   SharedControl control = SharedControl::make(2);
   SharedControl::Slot const slot = control.place("a").value();
   std::uint64_t const before = control.generation(slot).load();
-  EXPECT_EQ(control.spare(slot), 0u);
-  std::uint64_t const offered = control.offer_spare(slot, before);
-  EXPECT_NE(offered, before);
-  EXPECT_EQ(control.generation(slot).load(), offered);
-  EXPECT_EQ(control.spare(slot), offered);
-  EXPECT_FALSE(control.take_spare(slot, before));
-  EXPECT_TRUE(control.take_spare(slot, offered));
-  EXPECT_FALSE(control.take_spare(slot, offered));
-  EXPECT_EQ(control.generation(slot).load(), offered);
-  EXPECT_EQ(control.offer_spare(slot, before), 0u);
-  std::uint64_t const again = control.offer_spare(slot, offered);
+  EXPECT_EQ(control.cached(slot), 0u);
+  std::uint64_t const cached = control.cache_window(slot, before);
+  EXPECT_NE(cached, before);
+  EXPECT_EQ(control.generation(slot).load(), cached);
+  EXPECT_EQ(control.cached(slot), cached);
+  EXPECT_FALSE(control.take_cached(slot, before));
+  EXPECT_TRUE(control.take_cached(slot, cached));
+  EXPECT_FALSE(control.take_cached(slot, cached));
+  EXPECT_EQ(control.generation(slot).load(), cached);
+  EXPECT_EQ(control.cache_window(slot, before), 0u);
+  std::uint64_t const again = control.cache_window(slot, cached);
   control.withdraw(slot);
-  EXPECT_FALSE(control.take_spare(slot, again));
+  EXPECT_FALSE(control.take_cached(slot, again));
   EXPECT_NE(control.generation(slot).load(), again);
-  EXPECT_EQ(control.offer_spare(slot, again), 0u);
-  EXPECT_EQ(control.spare(slot), 0u);
+  EXPECT_EQ(control.cache_window(slot, again), 0u);
+  EXPECT_EQ(control.cached(slot), 0u);
 }
 
 /// A hole reads as zeros, and no access to it fails.
