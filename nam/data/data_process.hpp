@@ -73,11 +73,11 @@ class DataProcess {
     Window window;
     SessionId session = 0;  ///< the window ends with this session; 0: with the grant
     SharedControl::Slot slot = 0;
-    std::uint64_t exposure = 0;     ///< exposure to engines; 0: none yet
-    std::uint64_t cached = 0;       ///< SharedControl::cached() as read last, once a second
-    std::set<SessionId> used_by{};  ///< sessions that have opened the window, and may map it later
-    std::set<SessionId> left_by{};  ///< sessions that have released the window, and stay open
-    std::set<SessionId> lockers{};  ///< sessions that have requested locks of it
+    std::uint64_t exposure = 0;         ///< exposure to engines; 0: none yet
+    std::uint64_t cached = 0;           ///< SharedControl::cached() as read last, once a second
+    std::set<SessionId> used_by{};      ///< sessions that have opened the window, and may map it later
+    std::set<SessionId> released_by{};  ///< sessions that have released the window, and stay open
+    std::set<SessionId> lockers{};      ///< sessions that have requested locks of it
     /// failed_syncs() before the last sync of its pages. Nothing: this process has not synced the window, and
     /// does not know whether a sync of an earlier process failed.
     std::optional<std::uint64_t> synced{};
@@ -90,7 +90,7 @@ class DataProcess {
     std::string window{};  ///< the persistent window, which the list of segments has; otherwise empty
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
     bool is_stuck = false;          ///< it could not be cleared, and is in the log
-    bool is_inherited = false;      ///< evicted in an earlier data process, and any process may still map it
+    bool is_inherited = false;      ///< unknown clients of an earlier data process may still map it
   };
   /// The cached windows of sessions that reclaim_cached() takes back.
   enum class Cached { all, idle_for_a_second };
@@ -252,7 +252,7 @@ class DataProcess {
     std::optional<SharedControl> shared;
     std::optional<SegmentAllocator> free;
     std::optional<SegmentList> segments;  ///< of persistent windows
-    bool may_be_left = false;             ///< clients of an earlier process may map it
+    bool is_inherited = false;            ///< from an earlier data process, whose clients may still map it
   };
   /// The engine, for clients that cannot map the memory.
   struct Remote {

@@ -33,7 +33,7 @@ void DataProcess::take_inherited() {
 
 /// No process of an earlier session maps the grant any more.
 void DataProcess::release_inherited() {
-  memory_.may_be_left = false;
+  memory_.is_inherited = false;
   for (RetiredSegment& piece : retired_) piece.is_inherited = false;
   reclaim_retired();
 }

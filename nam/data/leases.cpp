@@ -86,7 +86,7 @@ void DataProcess::leave(SessionId id, std::string const& window) {
   Session const& session = sessions_.at(id);
   if (auto const found = windows_.find(window); found != windows_.end()) {
     found->second.used_by.erase(id);
-    if (session.is_owner && session.is_local) found->second.left_by.insert(id);
+    if (session.is_owner && session.is_local) found->second.released_by.insert(id);
   }
   for (RetiredSegment& piece : retired_) {
     if (piece.window == window) piece.used_by.erase(id);

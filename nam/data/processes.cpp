@@ -25,7 +25,7 @@ bool has_ended(FileDescriptor const& process) {
 std::set<DataProcess::SessionId> DataProcess::users_of(ServedWindow const& served) const {
   std::set<SessionId> users = served.used_by;
   for (auto const& [id, session] : sessions_) {
-    if (session.has_mapped && !served.left_by.contains(id)) users.insert(id);
+    if (session.has_mapped && !served.released_by.contains(id)) users.insert(id);
   }
   return users;
 }

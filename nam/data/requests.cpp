@@ -121,7 +121,7 @@ Json DataProcess::describe(SessionId id, ServedWindow& served) {
   answer["storage"] = to_string(memory_.kind);
   // The session may map the memory later.
   if (session.is_owner && session.is_local) served.used_by.insert(id);
-  served.left_by.erase(id);
+  served.released_by.erase(id);
   answer["slot"] = served.slot;
   answer["generation"] = memory_.shared->generation(served.slot).load(std::memory_order_relaxed);
   if (session.access.session != 0) answer["exposure"] = expose(served);
@@ -348,7 +348,7 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   if (served.exposure != 0) piece.withdrawn = remote_.engine->withdraw(served.exposure);
   if (ending == Ending::evicted) {
     piece.used_by = users_of(served);
-    piece.is_inherited = memory_.may_be_left;
+    piece.is_inherited = memory_.is_inherited;
   }
   auto const ended = windows_.extract(found);  // before its memory is given back, which must happen once
   if (may_be_accessed(piece) || !give_back(piece)) retired_.push_back(std::move(piece));

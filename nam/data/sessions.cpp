@@ -87,7 +87,7 @@ void DataProcess::close_session(SessionId id) {
   std::vector<std::string> ended;
   for (auto& [window, served] : windows_) {
     served.used_by.erase(id);
-    served.left_by.erase(id);
+    served.released_by.erase(id);
     served.lockers.erase(id);
     if (served.session == id) ended.push_back(window);
   }

@@ -103,7 +103,7 @@ void DataProcess::open_memory(Message& message) {
     if (passed.empty()) throw Error(ErrorCode::unavailable, "the grant's storage file was not passed");
     memory_.file.emplace(take_last(), StorageIdentity{grant_, bytes}, field<bool>(message.head, "new_file"));
   }
-  bool const is_kept = memory_.may_be_left = passed.size() >= 2;
+  bool const is_kept = memory_.is_inherited = passed.size() >= 2;
   is_kept ? memory_.storage.emplace(memory_.kind, bytes, take_last())
           : memory_.storage.emplace(memory_.kind, bytes);
   // The control memory of an earlier version may be laid out in another way.

@@ -114,7 +114,7 @@ void DataLink::spawn() {
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
-  may_be_left_ = !memory_.empty();
+  is_memory_inherited_ = !memory_.empty();
   message["renew_control"] = must_recreate_control_;
   if (file) message["new_file"] = file->is_new;
   std::vector<FileDescriptor> memory = memory_for_process(std::move(file));
@@ -209,7 +209,7 @@ void DataLink::send_windows(std::uint64_t after) {
 
 void DataLink::on_ready(Message& message) {
   if (ending_) return on_ready_at_end();
-  may_be_left_ = may_be_left_ || adopting_;
+  is_memory_inherited_ = is_memory_inherited_ || adopting_;
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
@@ -287,7 +287,7 @@ void DataLink::on_close() {
 void DataLink::tick() {
   sessions_.drop_abandoned();
   bool const has_evicted = field_or(usage_, "evicted", std::uint64_t{0}) != 0;
-  if (may_be_left_ && has_evicted && ready_ && !ending_) release_evicted();
+  if (is_memory_inherited_ && has_evicted && ready_ && !ending_) release_evicted();
   bool const may_start = (!ending_ || must_store_) && failure_.empty();
   if (!restart_due_ || !may_start || !restart_.is_due(Retry::Clock::now())) return;
   restart_due_ = false;

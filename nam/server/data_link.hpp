@@ -141,7 +141,7 @@ class DataLink {
   /// Kept, so that it outlives the process: the list of segments, unless it is an earlier version's, the
   /// control memory, and the memory.
   std::vector<FileDescriptor> memory_;
-  bool may_be_left_ =
+  bool is_memory_inherited_ =
       false;  ///< clients of an earlier process, which this one does not know, may map the memory
   pid_t pid_ = 0;
   bool adopting_ = false;

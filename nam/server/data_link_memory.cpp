@@ -63,7 +63,7 @@ void DataLink::release_evicted() {
   // Memory to which other users are admitted: the check would withdraw that.
   if (::fstat(memory_.back().get(), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return;
   if (is_in_use({&memory_.back(), 1})) return;
-  may_be_left_ = false;
+  is_memory_inherited_ = false;
   connection_->post({{"op", "unmapped"}});
 }
 
