@@ -81,12 +81,23 @@ TEST(WireRequest, FetchedBytesOfAnUpdateAreBounded) {
 
 TEST(WireRequest, SoundMessagePasses) { EXPECT_EQ(Sample().run(), nullptr); }
 
+struct WrongHeader {
+  char const* name;
+  void (*apply)(RequestHeader&);
+};
+
+void expect_refusals(std::initializer_list<WrongHeader> wrong_headers) {
+  for (WrongHeader const& wrong : wrong_headers) {
+    Sample sample;
+    wrong.apply(sample.header);
+    // A payload that a request without bytes does not have would be refused, too.
+    if (sample.header.bytes == 0) sample.payload.clear();
+    EXPECT_NE(sample.run(), nullptr) << wrong.name;
+  }
+}
+
 TEST(WireRequest, EachWrongFieldIsRefused) {
-  struct Change {
-    char const* name;
-    void (*apply)(RequestHeader&);
-  };
-  Change const changes[] = {
+  expect_refusals({
       {"magic", [](RequestHeader& h) { h.magic = 0; }},
       {"version", [](RequestHeader& h) { h.version = 99; }},
       {"kind", [](RequestHeader& h) { h.kind = RequestKind{0}; }},
@@ -109,50 +120,36 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
       {"block", [](RequestHeader& h) { h.block = ~std::uint64_t{0}; }},
       {"operation offset", [](RequestHeader& h) { h.operation_offset = 1; }},
       {"total", [](RequestHeader& h) { h.total = 10; }},
-      {"update without a type",
+  });
+}
+
+void turn_into_update(RequestHeader& header, ElementType type, ReduceOp operation) {
+  header.kind = RequestKind::update;
+  header.element_type = static_cast<std::uint8_t>(type);
+  header.operation = static_cast<std::uint8_t>(operation);
+}
+
+TEST(WireRequest, EachWrongUpdateIsRefused) {
+  expect_refusals({
+      {"no type",
        [](RequestHeader& h) {
          h.kind = RequestKind::update;
          h.operation = static_cast<std::uint8_t>(ReduceOp::sum);
        }},
       {"undefined operation",
-       [](RequestHeader& h) {
-         h.kind = RequestKind::update;
-         h.element_type = static_cast<std::uint8_t>(ElementType::float64);
-         h.operation = static_cast<std::uint8_t>(ReduceOp::bxor);
-       }},
+       [](RequestHeader& h) { turn_into_update(h, ElementType::float64, ReduceOp::bxor); }},
       {"unknown operation",
-       [](RequestHeader& h) {
-         h.kind = RequestKind::update;
-         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(ReduceOp::count_);
-       }},
-      {"update with one operand of two",
-       [](RequestHeader& h) {
-         h.kind = RequestKind::update;
-         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(ReduceOp::compare_swap_eq);
-       }},
-      {"operand of an update that has none",
-       [](RequestHeader& h) {
-         h.kind = RequestKind::update;
-         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(ReduceOp::increment);
-       }},
+       [](RequestHeader& h) { turn_into_update(h, ElementType::int64, ReduceOp::count_); }},
+      {"one operand of two",
+       [](RequestHeader& h) { turn_into_update(h, ElementType::int64, ReduceOp::compare_swap_eq); }},
+      {"an operand without need",
+       [](RequestHeader& h) { turn_into_update(h, ElementType::int64, ReduceOp::increment); }},
       {"scale of another operation than the sum",
        [](RequestHeader& h) {
-         h.kind = RequestKind::update;
-         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(ReduceOp::prod);
+         turn_into_update(h, ElementType::int64, ReduceOp::prod);
          h.flags = flag_scale;
        }},
-  };
-  for (Change const& change : changes) {
-    Sample sample;
-    change.apply(sample.header);
-    // A payload that a request without bytes does not have would be refused, too.
-    if (sample.header.bytes == 0) sample.payload.clear();
-    EXPECT_NE(sample.run(), nullptr) << change.name;
-  }
+  });
 }
 
 TEST(WireRequest, RequestsWithoutDataHaveNoCounter) {

@@ -182,51 +182,67 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
   });
 }
 
+/// Updates of a peer's even words that are issued while an atomic update holds the stripes, behind a far
+/// update that needs none.
+struct WaitingUpdates {
+  static constexpr std::size_t small = 100;    // words, one message
+  static constexpr std::size_t large = 20000;  // several messages, which request the stripes first
+  static constexpr std::size_t far_words = 200000;
+  static constexpr int small_updates = 1500;  // and one large one
+
+  std::vector<std::int64_t> far = std::vector<std::int64_t>(far_words, 1);
+  std::vector<std::int64_t> few = std::vector<std::int64_t>(small, 1);
+  std::vector<std::int64_t> many = std::vector<std::int64_t>(large, 1);
+  std::vector<Waiter> waiters = std::vector<Waiter>(small_updates + 1);
+
+  void issue(Rank& rank, bool first_is_large) {
+    RmaOp far_sum = sum_at(rank, far, 2, OpFlags::none);
+    far_sum.target += 8 * 2 * words;
+    EXPECT_FALSE(rank.engine().issue(rank.peer(1), far_sum).complete);
+    if (first_is_large) increment(rank, many, waiters[small_updates]);
+    for (int i = 0; i < small_updates; ++i) increment(rank, few, waiters[static_cast<std::size_t>(i)]);
+    if (!first_is_large) increment(rank, many, waiters[small_updates]);
+  }
+  /// Behind messages in flight these updates do not request the target's stripes at the origin, and without
+  /// operands they need no stripes of this process.
+  static void increment(Rank& rank, std::vector<std::int64_t> const& from, Waiter& waiter) {
+    RmaOp sum =
+        sum_at(rank, from, 2, OpFlags::atomic | OpFlags::remote_completion | OpFlags::overlap_ordered);
+    sum.reduce_op = ReduceOp::increment;
+    sum.origin = nullptr;
+    sum.origin_layout = {};
+    sum.completion = &waiter;
+    EXPECT_EQ(rank.engine().issue(rank.peer(1), sum).status, Status::ok);
+  }
+  /// Returns the sum in word `i` after one update of `words` words, these updates, and one of the even words.
+  static std::int64_t expected(std::size_t i) {
+    if (i >= 2 * words) return i % 2 == 0 ? 1 : 0;
+    std::int64_t const first = i < words ? 1 : 0;
+    if (i % 2 != 0) return first;
+    return first + 1 + (i / 2 < small ? small_updates : 0) + (i / 2 < large ? 1 : 0);
+  }
+};
+
 /// Messages that wait for the held stripes precede those of the rest of the update, and exceed the credit.
 TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
-  constexpr std::size_t small = 100;    // words, one message
-  constexpr std::size_t large = 20000;  // several messages, which request the stripes first
-  constexpr std::size_t long_way = 200000;
   auto const configure = [](mpix_engine_config& config) {
     without_ring(config);
     config.fragment_bytes = 4096;
     config.credit_bytes = 16384;
   };
   for (bool const first_is_large : {false, true}) {
-    constexpr int issued = 1500;
     test::run_job(2, configure, [=](Rank& rank) {
-      std::vector<std::int64_t> memory(2 * words + 2 * long_way);
+      std::vector<std::int64_t> memory(2 * words + 2 * WaitingUpdates::far_words);
       rank.publish(0, memory.data());
       rank.barrier();
       if (rank.rank() == 0) {
         std::vector<std::int64_t> const ones(words, 1);
-        std::vector<std::int64_t> const longest(long_way, 1);
-        std::vector<std::int64_t> const few(small, 1);
-        std::vector<std::int64_t> const many(large, 1);
-        std::vector<Waiter> waiters(issued + 1);
+        WaitingUpdates updates;
         permitted = 3;
-        before_refusal = [&] {
-          auto const issue = [&](std::vector<std::int64_t> const& from, Waiter& waiter) {
-            // Behind messages in flight these updates do not request the target's stripes here, and without
-            // operands they need no stripes of this process.
-            RmaOp sum = sum_at(rank, from, 2,
-                               OpFlags::atomic | OpFlags::remote_completion | OpFlags::overlap_ordered);
-            sum.reduce_op = ReduceOp::increment;
-            sum.origin = nullptr;
-            sum.origin_layout = {};
-            sum.completion = &waiter;
-            EXPECT_EQ(rank.engine().issue(rank.peer(1), sum).status, Status::ok);
-          };
-          RmaOp far = sum_at(rank, longest, 2, OpFlags::none);
-          far.target += 8 * 2 * words;
-          EXPECT_FALSE(rank.engine().issue(rank.peer(1), far).complete);
-          if (first_is_large) issue(many, waiters[issued]);
-          for (int i = 0; i < issued; ++i) issue(few, waiters[static_cast<std::size_t>(i)]);
-          if (!first_is_large) issue(many, waiters[issued]);
-        };
+        before_refusal = [&] { updates.issue(rank, first_is_large); };
         EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, OpFlags::atomic)), Status::ok);
         EXPECT_FALSE(before_refusal) << "the kernel was not asked often enough";
-        for (Waiter& waiter : waiters) {
+        for (Waiter& waiter : updates.waiters) {
           rank.engine().waits.until(rank.peer(1), [&] { return waiter.complete.load(); });
           ASSERT_EQ(waiter.status, Status::ok);
         }
@@ -236,15 +252,8 @@ TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
       }
       rank.barrier();
       if (rank.rank() == 1) {
-        for (std::size_t i = 0; i < memory.size(); ++i) {
-          if (i >= 2 * words) {
-            ASSERT_EQ(memory[i], i % 2 == 0 ? 1 : 0) << i;
-            continue;
-          }
-          std::int64_t expected = i < words ? 1 : 0;
-          if (i % 2 == 0) expected += 1 + (i / 2 < small ? issued : 0) + (i / 2 < large ? 1 : 0);
-          ASSERT_EQ(memory[i], expected) << i;
-        }
+        for (std::size_t i = 0; i < memory.size(); ++i)
+          ASSERT_EQ(memory[i], WaitingUpdates::expected(i)) << i;
       }
       rank.barrier();
     });

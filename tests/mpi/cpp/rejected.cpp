@@ -14,12 +14,10 @@ struct Record {
   int number;
 };
 
-void program(MPI_Comm comm, mpix::remote_ptr<double> there, mpix::remote_ptr<double const> readable) {
+void transfers(MPI_Comm comm, mpix::remote_ptr<double> there, mpix::remote_ptr<double const> readable) {
   std::vector<double> values(3);
   std::vector<double> const constant(3);
   std::vector<float> floats(3);
-  mpix::remote_ptr<Record> const record;
-  mpix::remote_ptr<int> const number;
   mpix::put_plan<double> puts(comm, 1);
 #if TRIED(1)  // a buffer of another type
   { mpix::put(comm, floats, there); }
@@ -39,58 +37,16 @@ void program(MPI_Comm comm, mpix::remote_ptr<double> there, mpix::remote_ptr<dou
 #if TRIED(6)  // a temporary object
   { mpix::put(comm, 1.0, there); }
 #endif
-#if TRIED(7)  // an accumulate of a type without predefined datatype
-  {
-    Record one{1};
-    mpix::accumulate(comm, one, record);
-  }
-#endif
-#if TRIED(8)  // bitwise operations on real numbers
-  { (void)mpix::fetch<mpix::rmw_op::band>(comm, there, 1.0); }
-#endif
-#if TRIED(9)  // a sum of records
-  { (void)mpix::fetch_add(comm, record, Record{1}); }
-#endif
-#if TRIED(10)  // an update of const memory
-  { (void)mpix::fetch_add(comm, readable, 1.0); }
-#endif
-#if TRIED(11)  // a pointer to const as a pointer to mutable
-  { there = readable; }
-#endif
-#if TRIED(12)  // a pointer to another type
-  { mpix::remote_ptr<int> other = there; }
-#endif
-#if TRIED(13)  // a copied request
-  {
-    mpix::request const request = mpix::rput(comm, values, there);
-    mpix::request const copy = request;
-  }
-#endif
-#if TRIED(14)  // attributes in another order than they are declared
+#if TRIED(7)  // attributes in another order than they are declared
   { mpix::put(comm, values, there, {.blocking = true, .atomicity = true}); }
 #endif
-#if TRIED(15)  // a copied allocation
-  {
-    mpix::allocation<double> const memory = mpix::allocate<double>(comm, 3);
-    mpix::allocation<double> const copy = memory;
-  }
-#endif
-#if TRIED(16)  // memory of a type that cannot be copied byte by byte
-  { (void)mpix::allocate<std::vector<int>>(comm, 3); }
-#endif
-#if TRIED(17)  // a plan's transfer of another type
+#if TRIED(8)  // a plan's transfer of another type
   { puts.issue(floats, there); }
 #endif
-#if TRIED(18)  // a rank in the place of a pointer
+#if TRIED(9)  // a rank in the place of a pointer
   { mpix::put(comm, values, 1); }
 #endif
-#if TRIED(19)  // an operation of rmw2 for rmw
-  { mpix::rmw<mpix::rmw2_op::mask_swap>(comm, mpix::none, mpix::none, number); }
-#endif
-#if TRIED(20)  // a mask swap without its operands
-  { mpix::rmw2<mpix::rmw2_op::mask_swap>(comm, mpix::none, mpix::none, mpix::none, number); }
-#endif
-#if TRIED(21)  // columns of a const matrix as destination
+#if TRIED(10)  // columns of a const matrix as destination
   {
     mpix::strided_layout<double> const column(3, 1, 3);
     mpix::get(comm, column(constant.data()), there);
@@ -100,9 +56,67 @@ void program(MPI_Comm comm, mpix::remote_ptr<double> there, mpix::remote_ptr<dou
   mpix::put(comm, values, there, {.atomicity = true, .blocking = true});
   mpix::put(comm, constant, there);
   mpix::get(comm, floats, mpix::remote_ptr<float const>());
+  mpix::get(comm, values, readable);
   mpix::put(comm, Record{1}.number == 1 ? values : values, there);
   puts.issue(values, there);
-  readable = there;
+#endif
+}
+
+void updates(MPI_Comm comm, mpix::remote_ptr<double> there) {
+  mpix::remote_ptr<double const> const readable = there;
+  mpix::remote_ptr<Record> const record;
+  mpix::remote_ptr<int> const number;
+#if TRIED(11)  // an accumulate of a type without predefined datatype
+  {
+    Record one{1};
+    mpix::accumulate(comm, one, record);
+  }
+#endif
+#if TRIED(12)  // bitwise operations on real numbers
+  { (void)mpix::fetch<mpix::rmw_op::band>(comm, there, 1.0); }
+#endif
+#if TRIED(13)  // a sum of records
+  { (void)mpix::fetch_add(comm, record, Record{1}); }
+#endif
+#if TRIED(14)  // an update of const memory
+  { (void)mpix::fetch_add(comm, readable, 1.0); }
+#endif
+#if TRIED(15)  // an operation of rmw2 for rmw
+  { mpix::rmw<mpix::rmw2_op::mask_swap>(comm, mpix::none, mpix::none, number); }
+#endif
+#if TRIED(16)  // a mask swap without its operands
+  { mpix::rmw2<mpix::rmw2_op::mask_swap>(comm, mpix::none, mpix::none, mpix::none, number); }
+#endif
+#if CASE == 0
   (void)mpix::fetch<mpix::rmw_op::band>(comm, number, 1);
+#endif
+}
+
+void objects(MPI_Comm comm, mpix::remote_ptr<double> there, mpix::remote_ptr<double const> readable) {
+  std::vector<double> values(3);
+#if TRIED(17)  // a pointer to const as a pointer to mutable
+  { there = readable; }
+#endif
+#if TRIED(18)  // a pointer to another type
+  { mpix::remote_ptr<int> other = there; }
+#endif
+#if TRIED(19)  // a copied request
+  {
+    mpix::request const request = mpix::rput(comm, values, there);
+    mpix::request const copy = request;
+  }
+#endif
+#if TRIED(20)  // a copied allocation
+  {
+    mpix::allocation<double> const memory = mpix::allocate<double>(comm, 3);
+    mpix::allocation<double> const copy = memory;
+  }
+#endif
+#if TRIED(21)  // memory of a type that cannot be copied byte by byte
+  { (void)mpix::allocate<std::vector<int>>(comm, 3); }
+#endif
+#if CASE == 0
+  mpix::request const request = mpix::rput(comm, values, there);
+  readable = there;
 #endif
 }

@@ -92,16 +92,37 @@ TEST_F(Network, ProofWithAnyChangedByteIsRejected) {
   EXPECT_TRUE(authenticated().second.contains("admin"));
 }
 
-/// Malformed, repeated, missing and foreign records, and records out of order, before and after the user is
-/// authenticated.
-TEST_F(Network, InvalidRecordsEndTheConnection) {
+class InvalidRecords : public Network {
+ protected:
+  using Attack = std::function<Bytes(Peer&)>;
+
+  /// Expects what the attack returns to end a connection before and after the user is authenticated.
+  void expect_end(char const* what, Attack const& attack) const {
+    for (bool const known : {false, true}) {
+      Peer peer = begin();
+      Bytes first = known ? peer.sealed(message(proof(peer))) : Bytes();
+      send_all(peer.socket, first);
+      if (known) {
+        pollfd entry{peer.socket.get(), POLLIN, 0};
+        ASSERT_EQ(::poll(&entry, 1, 20000), 1);
+      }
+      Bytes bytes = attack(peer);
+      // A new stream begins with 24 bytes, which may have any value.
+      if (!known && bytes.size() < 4096) bytes.insert(bytes.begin(), 24, std::byte{1});
+      send_all(peer.socket, bytes);
+      EXPECT_TRUE(is_closed(peer.socket)) << what << (known ? " of a user" : "");
+    }
+  }
+};
+
+/// Malformed, repeated, missing and foreign records, and records out of order.
+TEST_F(InvalidRecords, EndTheConnection) {
   start();
   auto const length = [](std::uint32_t value) {
     Bytes bytes(4 + 64);
     std::memcpy(bytes.data(), &value, sizeof value);
     return bytes;
   };
-  using Attack = std::function<Bytes(Peer&)>;
   std::vector<std::pair<char const*, Attack>> const attacks{
       {"zeros", [](Peer&) { return Bytes(4096); }},
       {"an unencrypted request",
@@ -138,22 +159,7 @@ TEST_F(Network, InvalidRecordsEndTheConnection) {
          return other.sealed(message(Json{{"op", "names"}}));
        }},
   };
-  for (auto const& [what, attack] : attacks) {
-    for (bool const known : {false, true}) {
-      Peer peer = begin();
-      Bytes first = known ? peer.sealed(message(proof(peer))) : Bytes();
-      send_all(peer.socket, first);
-      if (known) {
-        pollfd entry{peer.socket.get(), POLLIN, 0};
-        ASSERT_EQ(::poll(&entry, 1, 20000), 1);
-      }
-      Bytes bytes = attack(peer);
-      // A new stream begins with 24 bytes, which may have any value.
-      if (!known && bytes.size() < 4096) bytes.insert(bytes.begin(), 24, std::byte{1});
-      send_all(peer.socket, bytes);
-      EXPECT_TRUE(is_closed(peer.socket)) << what << (known ? " of a user" : "");
-    }
-  }
+  for (auto const& [what, attack] : attacks) expect_end(what, attack);
   EXPECT_TRUE(server_.answers());
 }
 
