@@ -230,7 +230,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
         return refuse("osc_mpix_order is \"%s\"; expected overlapping or none", order);
     }
     mpix_host_read_environment(config);
-    maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
+    maps_memory = 0 != (config->protocols & (unsigned) MPIX_ENGINE_PROTOCOL_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(words_of("interfaces"));
     config->one_host = ompi_osc_mpix_job_is_on_this_host();
     if (0 != config->network_hardware_expected) {

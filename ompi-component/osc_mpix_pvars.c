@@ -1,4 +1,4 @@
-/* Performance variables osc_mpix_* for MPI_T and tools on top of it: counts of the paths that operations
+/* Performance variables osc_mpix_* for MPI_T and tools on top of it: counts of the protocols that operations
  * take. */
 #include "osc_mpix.h"
 
@@ -22,8 +22,8 @@ typedef struct {
     {"bytes_" #name, "Bytes moved by " means, offsetof(struct mpix_engine_traffic, bytes[number])},
 
 static const counter_t counters[] = {
-    MPIX_ENGINE_PATHS(OPERATIONS)
-    MPIX_ENGINE_PATHS(BYTES)
+    MPIX_ENGINE_PROTOCOLS(OPERATIONS)
+    MPIX_ENGINE_PROTOCOLS(BYTES)
     {"messages_sent", "Requests that this process has sent",
      offsetof(struct mpix_engine_traffic, messages_sent)},
     {"messages_executed", "Requests of other processes that this process has executed",

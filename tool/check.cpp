@@ -47,7 +47,7 @@ class TemporaryDirectory {
 struct Report {
   std::uint64_t asked_for = 0;
   std::uint64_t made = 0;
-  std::array<std::uint64_t, engine::path_count> operations{};
+  std::array<std::uint64_t, engine::protocol_count> operations{};
 };
 
 std::map<unsigned, Report> reports_in(fs::path const& directory) {
@@ -88,7 +88,7 @@ bool show(std::map<unsigned, Report> const& reports) {
   }
   std::uint64_t left = 0;
   std::printf("mpix-rma:  rank  windows  taken");
-  for (char const* const path : engine::path_names) std::printf("  %12s", path);
+  for (char const* const protocol : engine::protocol_names) std::printf("  %12s", protocol);
   std::printf("\n");
   for (auto const& [rank, report] : reports) {
     std::printf("mpix-rma: %5u  %7llu  %5llu", rank, static_cast<unsigned long long>(report.asked_for),

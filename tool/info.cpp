@@ -128,9 +128,9 @@ bool show_info(Installation const& installation) {
   }
   show_copies();
   std::printf(
-      "paths: direct needs shared memory of processes; ring needs it and a target that polls;\n"
-      "       cross-memory needs cross-memory copies; network needs such a network;\n"
-      "       messages need nothing else and are taken where the others are missing\n");
+      "protocols: direct needs shared memory of processes; ring needs it and a target that polls;\n"
+      "           cross-memory needs cross-memory copies; network needs such a network;\n"
+      "           messages need nothing else and are taken where the others are missing\n");
   return works;
 }
 

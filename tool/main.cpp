@@ -62,12 +62,12 @@ void add_environment(CLI::App& app) {
 
 void add_inspection_commands(CLI::App& app, int& status) {
   static int pid = 0;
-  app.add_subcommand("info",
-                     "Shows versions, the paths that this machine permits, and why it does not permit others")
+  app.add_subcommand(
+         "info", "Shows versions, the protocols that this machine permits, and why it does not permit others")
       ->callback([&status] { status = show_info(Installation::of_this_command()) ? exit_ok : exit_failure; });
   CLI::App* sub = app.add_subcommand(
       "check",
-      "Runs a program, and shows which component its windows use, and the paths of their operations");
+      "Runs a program, and shows which component its windows use, and the protocols of their operations");
   sub->footer(
       "mpix-rma check PROGRAM [ARGUMENT...]: by mpirun, with two processes\n"
       "mpix-rma check mpirun [OPTION...] PROGRAM [ARGUMENT...]");

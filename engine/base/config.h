@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/paths.h"
+#include "engine/base/protocols.h"
 
 /** For mpix_engine_config::batch_bytes: every operation is a message of its own. */
 #define MPIX_ENGINE_NO_BATCHES SIZE_MAX
@@ -15,7 +15,7 @@
 
 struct mpix_engine_config {
   size_t size;                  /**< sizeof(struct mpix_engine_config) of the MPI host's build */
-  unsigned paths;               /**< set of mpix_engine_path that may be used */
+  unsigned protocols;           /**< set of mpix_engine_protocol that may be used */
   int network_without_hardware; /**< nonzero: use the network protocol also where UCX emulates it */
   size_t fragment_bytes;        /**< largest payload of one message; 0: default */
   size_t credit_bytes;          /**< maximum bytes in flight to a peer by messages; 0: default */
@@ -56,7 +56,7 @@ struct mpix_engine_config {
   int agent_linger_us;      /**< most microseconds that the agent polls for the next message before it
                                  sleeps, if messages arrive that fast; 0: default, negative: never */
   /** Nonzero: other processes, even of this host, access exposed memory only, and only by messages or, if
-   * `paths` permits, by UCX put and get. They may belong to several jobs with overlapping identities. The
+   * `protocols` permits, by UCX put and get. They may belong to several jobs with overlapping identities. The
    * MPI host guarantees that exposed memory is mapped. */
   int exposed_only;
   /** A table (engine/sync/stripes.hpp) that replaces the engine's own, if other software updates the
@@ -69,7 +69,7 @@ struct mpix_engine_config {
   int numa_memory; /**< nonzero: memory for segments is allocated on the NUMA node that the process is
                       bound to */
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
-   * `exposed_only`, and excludes MPIX_ENGINE_PATH_NETWORK, which does not encrypt. */
+   * `exposed_only`, and excludes MPIX_ENGINE_PROTOCOL_NETWORK, which does not encrypt. */
   int encrypt;
   /** Nonzero: the engine logs a line if the network has no put and get in hardware and
    * network_without_hardware is not set. */

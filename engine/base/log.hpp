@@ -7,7 +7,7 @@
 
 namespace mpixrma::engine {
 
-enum class LogLevel : int { error = 0, life = 1, paths = 2 };
+enum class LogLevel : int { error = 0, life = 1, peers = 2 };
 
 /// The log of an engine.
 class Log {

@@ -36,7 +36,7 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
     connection.endpoint = endpoint;
     by_endpoint_.emplace(connection.endpoint, process);
     if (location.same_host) watch_.add(process, location.pid);
-    log_.write(LogLevel::paths, "endpoint to process %s", log_.name(process).c_str());
+    log_.write(LogLevel::peers, "endpoint to process %s", log_.name(process).c_str());
   }
   return connection.endpoint;
 }
@@ -132,7 +132,7 @@ void Connections::flush_and_close(std::uint64_t process) {
   ucp_ep_h const endpoint = by_process_.at(process).endpoint;
   by_endpoint_.erase(endpoint);
   by_process_.erase(process);
-  log_.write(LogLevel::paths, "disconnected from process %s", log_.name(process).c_str());
+  log_.write(LogLevel::peers, "disconnected from process %s", log_.name(process).c_str());
   transport_.flush_and_close(endpoint);
 }
 

@@ -6,38 +6,39 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/base/paths.h"
+#include "engine/base/protocols.h"
 
 namespace mpixrma::engine {
 
-/// A protocol, which the parameter `path` and the statistics call a path.
-enum class Path : std::uint8_t {
-#define MPIX_PATH(name, NAME, number, means) name = number,
-  MPIX_ENGINE_PATHS(MPIX_PATH)
-#undef MPIX_PATH
+enum class Protocol : std::uint8_t {
+#define MPIX_PROTOCOL(name, NAME, number, means) name = number,
+  MPIX_ENGINE_PROTOCOLS(MPIX_PROTOCOL)
+#undef MPIX_PROTOCOL
 };
-inline constexpr std::size_t path_count = MPIX_ENGINE_PATH_COUNT;
+inline constexpr std::size_t protocol_count = MPIX_ENGINE_PROTOCOL_COUNT;
 
-/// The names of the protocols, by Path.
-inline constexpr std::array<char const*, path_count> path_names{
-#define MPIX_PATH(name, NAME, number, means) #name,
-    MPIX_ENGINE_PATHS(MPIX_PATH)
-#undef MPIX_PATH
+/// The names of the protocols, by Protocol.
+inline constexpr std::array<char const*, protocol_count> protocol_names{
+#define MPIX_PROTOCOL(name, NAME, number, means) #name,
+    MPIX_ENGINE_PROTOCOLS(MPIX_PROTOCOL)
+#undef MPIX_PROTOCOL
 };
 
 /// Traffic between this process and one other process, or all others.
 struct Traffic {
-  std::array<std::uint64_t, path_count> operations{};  ///< operations of this process, by Path
-  std::array<std::uint64_t, path_count> bytes{};       ///< of their data, by Path
-  std::uint64_t messages_sent = 0;                     ///< requests of this process
-  std::uint64_t messages_executed = 0;                 ///< requests of others that this process has executed
+  std::array<std::uint64_t, protocol_count> operations{};  ///< operations of this process, by Protocol
+  std::array<std::uint64_t, protocol_count> bytes{};       ///< of their data, by Protocol
+  std::uint64_t messages_sent = 0;                         ///< requests of this process
+  std::uint64_t messages_executed = 0;  ///< requests of others that this process has executed
 
-  std::uint64_t operations_by(Path path) const noexcept { return operations[static_cast<std::size_t>(path)]; }
+  std::uint64_t operations_by(Protocol protocol) const noexcept {
+    return operations[static_cast<std::size_t>(protocol)];
+  }
 
   Traffic& operator+=(Traffic const& other) noexcept {
-    for (std::size_t path = 0; path < path_count; ++path) {
-      operations[path] += other.operations[path];
-      bytes[path] += other.bytes[path];
+    for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
+      operations[protocol] += other.operations[protocol];
+      bytes[protocol] += other.bytes[protocol];
     }
     messages_sent += other.messages_sent;
     messages_executed += other.messages_executed;
@@ -48,14 +49,14 @@ struct Traffic {
 /// Counters of one peer. Relaxed throughout, because they order nothing.
 class TrafficCounters {
  public:
-  void add_operation(Path path, std::size_t bytes) noexcept {
-    auto const index = static_cast<std::size_t>(path);
+  void add_operation(Protocol protocol, std::size_t bytes) noexcept {
+    auto const index = static_cast<std::size_t>(protocol);
     operations_[index].fetch_add(1, std::memory_order_relaxed);
     bytes_[index].fetch_add(bytes, std::memory_order_relaxed);
   }
   /// The same without an atomic instruction, for a process that issues operations by one thread at a time.
-  void add_operation_alone(Path path, std::size_t bytes) noexcept {
-    auto const index = static_cast<std::size_t>(path);
+  void add_operation_alone(Protocol protocol, std::size_t bytes) noexcept {
+    auto const index = static_cast<std::size_t>(protocol);
     auto const add = [](std::atomic<std::uint64_t>& counter, std::uint64_t more) {
       counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     };
@@ -66,17 +67,17 @@ class TrafficCounters {
 
   Traffic read() const noexcept {
     Traffic traffic;
-    for (std::size_t path = 0; path < path_count; ++path) {
-      traffic.operations[path] = operations_[path].load(std::memory_order_relaxed);
-      traffic.bytes[path] = bytes_[path].load(std::memory_order_relaxed);
+    for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
+      traffic.operations[protocol] = operations_[protocol].load(std::memory_order_relaxed);
+      traffic.bytes[protocol] = bytes_[protocol].load(std::memory_order_relaxed);
     }
     traffic.messages_sent = messages_.load(std::memory_order_relaxed);
     return traffic;
   }
 
  private:
-  std::array<std::atomic<std::uint64_t>, path_count> operations_{};
-  std::array<std::atomic<std::uint64_t>, path_count> bytes_{};
+  std::array<std::atomic<std::uint64_t>, protocol_count> operations_{};
+  std::array<std::atomic<std::uint64_t>, protocol_count> bytes_{};
   std::atomic<std::uint64_t> messages_{0};
 };
 

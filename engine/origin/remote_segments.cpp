@@ -139,7 +139,7 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
     // Read again, because the descriptor number may refer to another file by now.
     if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
     *replaced = std::exchange(known, {region.generation, region.base, std::move(mapping), {}, {}});
-    log_->write(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
+    log_->write(LogLevel::peers, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
                 known.mapping.length());
   }
   if (segment.base < known.base) return false;

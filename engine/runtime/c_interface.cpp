@@ -88,7 +88,7 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
 
 /// Whether encryption is possible: it covers only messages of sessions.
 bool can_encrypt(mpix_engine_config const& config) noexcept {
-  return config.exposed_only != 0 && (config.paths & unsigned{MPIX_ENGINE_PATH_NETWORK}) == 0;
+  return config.exposed_only != 0 && (config.protocols & unsigned{MPIX_ENGINE_PROTOCOL_NETWORK}) == 0;
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ bool can_encrypt(mpix_engine_config const& config) noexcept {
 void mpix_engine_config_init(struct mpix_engine_config* config) {
   *config = mpix_engine_config{};
   config->size = sizeof *config;
-  config->paths = MPIX_ENGINE_PATH_ALL;
+  config->protocols = MPIX_ENGINE_PROTOCOL_ALL;
   set_defaults(*config, Fields::all);
 }
 

@@ -105,7 +105,7 @@ bool is_one_of(int value, Enumeration end) noexcept {
 }
 
 void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
-  static_assert(std::size(decltype(shown->operations){}) == path_count);
+  static_assert(std::size(decltype(shown->operations){}) == protocol_count);
   std::ranges::copy(traffic.operations, shown->operations);
   std::ranges::copy(traffic.bytes, shown->bytes);
   shown->messages_sent = traffic.messages_sent;

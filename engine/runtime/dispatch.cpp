@@ -14,13 +14,13 @@ namespace {
 
 /// In the order in which they are tried.
 constexpr std::array protocols{
-    Protocol{Path::direct, Stage::at_once, &direct::can_execute, &direct::issue},
-    Protocol{Path::ring, Stage::at_once, &ring::can_execute, &ring::issue},
-    Protocol{Path::cross_memory, Stage::at_once, &cross_memory::can_execute, &cross_memory::issue},
-    Protocol{Path::network, Stage::in_stream, nullptr, &network::issue},
-    Protocol{Path::message, Stage::in_stream, nullptr, &message::issue},
+    ProtocolEntry{Protocol::direct, Stage::at_once, &direct::can_execute, &direct::issue},
+    ProtocolEntry{Protocol::ring, Stage::at_once, &ring::can_execute, &ring::issue},
+    ProtocolEntry{Protocol::cross_memory, Stage::at_once, &cross_memory::can_execute, &cross_memory::issue},
+    ProtocolEntry{Protocol::network, Stage::in_stream, nullptr, &network::issue},
+    ProtocolEntry{Protocol::message, Stage::in_stream, nullptr, &message::issue},
 };
-static_assert(protocols.size() == path_count);
+static_assert(protocols.size() == protocol_count);
 
 }  // namespace
 
@@ -62,23 +62,23 @@ Status Dispatch::revalidate() const {
 }
 
 /// Counts and traces an operation that was not rejected.
-void Dispatch::record(Path path, Issued const& issued) noexcept {
+void Dispatch::record(Protocol protocol, Issued const& issued) noexcept {
   if (failed(issued.status) || counted_->is_internal) return;
   if (state_.recorder != nullptr) [[unlikely]]
-    state_.recorder->add_operation(began_, peer_.process(), path, *counted_, issued);
-  if (path == Path::direct && !engine_.counts_direct()) return;
+    state_.recorder->add_operation(began_, peer_.process(), protocol, *counted_, issued);
+  if (protocol == Protocol::direct && !engine_.counts_direct()) return;
   TrafficCounters& traffic = peer_state().traffic;
   std::size_t const bytes = counted_->target_layout.size();
-  config().thread_multiple != 0 ? traffic.add_operation(path, bytes)
-                                : traffic.add_operation_alone(path, bytes);
+  config().thread_multiple != 0 ? traffic.add_operation(protocol, bytes)
+                                : traffic.add_operation_alone(protocol, bytes);
 }
 
 /// Issues the operation by the first protocol of the stage that can execute it.
 std::optional<Issued> Dispatch::try_protocols(Stage stage) {
-  for (Protocol const& protocol : protocols) {
-    if (protocol.stage != stage) continue;
-    if (auto const issued = protocol.issue(*this)) {
-      record(protocol.path, *issued);
+  for (ProtocolEntry const& entry : protocols) {
+    if (entry.stage != stage) continue;
+    if (auto const issued = entry.issue(*this)) {
+      record(entry.protocol, *issued);
       return issued;
     }
     if (!unexecuted_.empty()) return execute_remainder();
@@ -89,8 +89,8 @@ std::optional<Issued> Dispatch::try_protocols(Stage stage) {
 /// Whether no protocol of Stage::at_once can execute the operation while messages are in flight. Ignores
 /// stripes, which are not acquired yet; the protocols check again when they issue the operation.
 bool Dispatch::must_use_message() {
-  return std::ranges::none_of(protocols, [this](Protocol const& protocol) {
-    return protocol.stage == Stage::at_once && protocol.can_execute(*this);
+  return std::ranges::none_of(protocols, [this](ProtocolEntry const& entry) {
+    return entry.stage == Stage::at_once && entry.can_execute(*this);
   });
 }
 
@@ -110,7 +110,7 @@ std::optional<Issued> Dispatch::issue_traced_direct() {
   std::byte* const mapped = peer_.translate_traced(begin, bytes);
   if (mapped == nullptr) return std::nullopt;
   execute_with_stripes(operation, mapped - extent.begin, *peer_.stripes(), begin, begin + bytes);
-  record(Path::direct, Issued{});
+  record(Protocol::direct, Issued{});
   return Issued{};
 }
 
@@ -152,14 +152,14 @@ std::optional<Issued> Dispatch::execute_remainder() {
   remaining.count_as(*this);
   if (cross_memory::process_vm_can_transfer(remaining)) {
     if (auto const issued = cross_memory::transfer(remaining)) {
-      remaining.record(Path::cross_memory, *issued);
+      remaining.record(Protocol::cross_memory, *issued);
       return issued;
     }
     if (!remaining.unexecuted_.empty()) return remaining.execute_remainder();
   }
   if (holds_target_) {
     Issued const issued = Issued::ended(message::execute_out_of_band(remaining));
-    remaining.record(Path::message, issued);
+    remaining.record(Protocol::message, issued);
     return issued;
   }
   RmaOp awaited = original_rest.operation();

@@ -27,8 +27,8 @@ enum class Stage : std::uint8_t {
 };
 
 /// A row of the table of protocols (dispatch.cpp).
-struct Protocol {
-  Path path;
+struct ProtocolEntry {
+  Protocol protocol;
   Stage stage;
   /// Whether the protocol can execute or reject the operation now, while messages to the target may be in
   /// flight. Called only to decide whether to wait for such messages; issue() checks again. The only side
@@ -103,7 +103,7 @@ class Dispatch {
   Channel& channel() const noexcept { return channel_of(peer_); }
   Engine& engine() const noexcept { return engine_; }
   mpix_engine_config const& config() const noexcept { return state_.config; }
-  bool may_use(mpix_engine_path path) const noexcept { return state_.may_use(path); }
+  bool may_use(mpix_engine_protocol protocol) const noexcept { return state_.may_use(protocol); }
 
   /// The memory of the target that the operation accesses: `bytes` bytes from `begin` on.
   struct Range {
@@ -141,7 +141,7 @@ class Dispatch {
   bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().shares_memory; }
   /// Records the memory access for later operations that must not overtake this one. Under the channel's
   /// lock, which must have been held since the operation was issued.
-  void track_access(Path path, Issued const& issued) const noexcept;
+  void track_access(Protocol protocol, Issued const& issued) const noexcept;
   /// Asks the target for the key that the operation would have needed to use the network. Nothing waits for
   /// the reply: until the key has arrived, operations are messages. Under the channel's lock.
   void query_key() noexcept;
@@ -158,7 +158,7 @@ class Dispatch {
   bool must_use_message();
   Status resolve(RmaOp* operation) const;
   Status revalidate() const;
-  void record(Path path, Issued const& issued) noexcept;
+  void record(Protocol protocol, Issued const& issued) noexcept;
   bool tracks_accesses() const noexcept;
   void wait_for_overlapping();
   Predecessors predecessors() const;

@@ -44,10 +44,10 @@ Predecessors Dispatch::predecessors() const {
   return before;
 }
 
-void Dispatch::track_access(Path path, Issued const& issued) const noexcept {
+void Dispatch::track_access(Protocol protocol, Issued const& issued) const noexcept {
   if (failed(issued.status) || !tracks_accesses()) return;
   TargetAccess const access = access_of(original_);
-  if (path == Path::message) return peer_state().messages.accesses->note(access, issued.sequence);
+  if (protocol == Protocol::message) return peer_state().messages.accesses->note(access, issued.sequence);
   UnorderedTransfers& transfers = *peer_state().transfers_if_any();
   transfers.accesses.note(access, transfers.issued);
 }

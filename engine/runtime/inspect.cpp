@@ -36,11 +36,11 @@ void describe_traffic(Peer& peer, bool counts_direct, BoundedText& text) {
   bool const shares_memory = peer.state().shares_memory;
   text.add("  process %s%s%s: operations", text.name(peer.process()).c_str(),
            shares_memory ? ", same host" : ", other host", peer.is_lost() ? ", lost" : "");
-  for (std::size_t path = 0; path < path_count; ++path) {
+  for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
     bool const counted =
-        Path{static_cast<std::uint8_t>(path)} != Path::direct || counts_direct || !shares_memory;
-    std::string const count = counted ? std::to_string(traffic.operations[path]) : "not counted";
-    text.add("%s %s %s", path == 0 ? "" : ",", path_names[path], count.c_str());
+        Protocol{static_cast<std::uint8_t>(protocol)} != Protocol::direct || counts_direct || !shares_memory;
+    std::string const count = counted ? std::to_string(traffic.operations[protocol]) : "not counted";
+    text.add("%s %s %s", protocol == 0 ? "" : ",", protocol_names[protocol], count.c_str());
   }
   text.add("\n");
 }

@@ -69,7 +69,7 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   std::lock_guard const held(channel.lock);
   std::uint64_t const sequence = channel.message_protocol.streams.continue_run(peer, operation);
   if (sequence == 0) return 0;
-  state.traffic.add_operation(Path::message, operation.bytes);
+  state.traffic.add_operation(Protocol::message, operation.bytes);
   if (recorder != nullptr) [[unlikely]]
     recorder->add_appended(began, peer.process(), operation, sequence);
   channel.progress_after_append();

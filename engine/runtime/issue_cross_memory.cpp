@@ -21,7 +21,7 @@ bool may_be_repeated(Dispatch const& dispatch) noexcept {
 
 /// Whether the target's memory was freed by its owner, although it is still mapped there.
 bool is_freed(Dispatch const& dispatch) {
-  if (dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;  // the direct protocol has looked it up
+  if (dispatch.may_use(MPIX_ENGINE_PROTOCOL_DIRECT)) return false;  // the direct protocol has looked it up
   auto const [begin, bytes] = dispatch.target();
   return dispatch.peer_state().segments->in_region(begin, begin + bytes) && failed(dispatch.check_segment());
 }
@@ -35,7 +35,7 @@ bool cross_memory::process_vm_can_transfer(Dispatch& dispatch) noexcept {
 
 bool cross_memory::can_execute(Dispatch& dispatch) {
   bool const by_message =
-      is_scattered(dispatch.operation().target_layout) && dispatch.may_use(MPIX_ENGINE_PATH_MESSAGE);
+      is_scattered(dispatch.operation().target_layout) && dispatch.may_use(MPIX_ENGINE_PROTOCOL_MESSAGE);
   return !by_message && process_vm_can_transfer(dispatch);
 }
 

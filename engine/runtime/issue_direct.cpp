@@ -46,14 +46,14 @@ bool execute_piecewise(Dispatch& dispatch, Status* refused) {
 
 /// Also true for a range that issue() rejects: the error needs no wait either.
 bool direct::can_execute(Dispatch& dispatch) {
-  if (!dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;
+  if (!dispatch.may_use(MPIX_ENGINE_PROTOCOL_DIRECT)) return false;
   auto const [begin, bytes] = dispatch.target();
   Status refused = Status::ok;
   return dispatch.map(begin, bytes, &refused) != nullptr || failed(refused);
 }
 
 std::optional<Issued> direct::issue(Dispatch& dispatch) {
-  if (!dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return std::nullopt;
+  if (!dispatch.may_use(MPIX_ENGINE_PROTOCOL_DIRECT)) return std::nullopt;
   RmaOp const& operation = dispatch.operation();
   auto const [begin, bytes] = dispatch.target();
   Status refused = Status::ok;

@@ -11,7 +11,7 @@ std::optional<Issued> message::issue(Dispatch& dispatch) {
   std::uint64_t const messages = channel.message_protocol.sender.messages();
   Issued const issued = channel.message_protocol.streams.issue(
       dispatch.peer(), dispatch.original(), std::move(dispatch.stream_conditions().origin_stripes));
-  dispatch.track_access(Path::message, issued);
+  dispatch.track_access(Protocol::message, issued);
   if (!failed(issued.status)) dispatch.query_key();
   OriginStream const& stream = dispatch.peer_state().messages;
   bool const is_batch = channel.message_protocol.sender.messages() == messages && stream.has_open_batch() &&

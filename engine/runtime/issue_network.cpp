@@ -58,7 +58,7 @@ std::optional<Issued> network::issue(Dispatch& dispatch) {
   auto const issued =
       is_exposed ? issue_at_exposure(dispatch) : issue_at_address(dispatch, dispatch.original());
   if (!issued) return std::nullopt;
-  dispatch.track_access(Path::network, *issued);
+  dispatch.track_access(Protocol::network, *issued);
   dispatch.channel().progress_transfers();
   return issued;
 }

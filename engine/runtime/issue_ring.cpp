@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 
 bool ring::can_execute(Dispatch& dispatch) {
   return dispatch.follows_all_messages() &&  // it would overtake messages in flight
-         dispatch.config().ring_us >= 0 && dispatch.may_use(MPIX_ENGINE_PATH_RING);
+         dispatch.config().ring_us >= 0 && dispatch.may_use(MPIX_ENGINE_PROTOCOL_RING);
 }
 
 std::optional<Issued> ring::issue(Dispatch& dispatch) {

@@ -33,7 +33,7 @@ Status EngineLocks::destroy(LockId first, std::uint32_t count) { return state_.l
 SharedLock* EngineLocks::word(Peer& peer, LockId lock) {
   PeerState& state = peer.state();
   bool const is_mapped =
-      state.shares_memory && state_.may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
+      state.shares_memory && state_.may_use(MPIX_ENGINE_PROTOCOL_DIRECT) && lock < shared_lock_count;
   return is_mapped ? &state.segments->locks()[lock] : nullptr;
 }
 

@@ -377,11 +377,11 @@ MPIX_ENGINE_API int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t
 
 /* ---- Statistics ---- */
 
-/** Numbers of operations and bytes of this process by path, indexed by the numbers in MPIX_ENGINE_PATHS. The
- *  numbers of the direct path are 0 unless its operations are counted. */
+/** Numbers of operations and bytes of this process by protocol, indexed by the numbers in
+ *  MPIX_ENGINE_PROTOCOLS. The numbers of the direct protocol are 0 unless its operations are counted. */
 struct mpix_engine_traffic {
-  uint64_t operations[MPIX_ENGINE_PATH_COUNT];
-  uint64_t bytes[MPIX_ENGINE_PATH_COUNT];
+  uint64_t operations[MPIX_ENGINE_PROTOCOL_COUNT];
+  uint64_t bytes[MPIX_ENGINE_PROTOCOL_COUNT];
   uint64_t messages_sent;     /**< requests of this process */
   uint64_t messages_executed; /**< requests of others that this process executed */
 };

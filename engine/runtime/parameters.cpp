@@ -19,10 +19,10 @@ constexpr std::uint64_t mib = 1024 * kib;
 constexpr std::uint64_t gib = 1024 * mib;
 constexpr std::uint64_t tib = 1024 * gib;
 
-#define QUOTED_PATH(name, NAME, number, means) "`" #name "`, "
-#define LISTED_PATH(name, NAME, number, means) #name ", "
-#define QUOTED_PATHS MPIX_ENGINE_PATHS(QUOTED_PATH)
-#define LISTED_PATHS MPIX_ENGINE_PATHS(LISTED_PATH)
+#define QUOTED_PROTOCOL(name, NAME, number, means) "`" #name "`, "
+#define LISTED_PROTOCOL(name, NAME, number, means) #name ", "
+#define QUOTED_PROTOCOLS MPIX_ENGINE_PROTOCOLS(QUOTED_PROTOCOL)
+#define LISTED_PROTOCOLS MPIX_ENGINE_PROTOCOLS(LISTED_PROTOCOL)
 #define FIELD(member) offsetof(mpix_engine_config, member)
 
 constexpr auto size_kind = MPIX_ENGINE_PARAMETER_SIZE;
@@ -32,7 +32,7 @@ constexpr auto words_kind = MPIX_ENGINE_PARAMETER_WORDS;
 
 constexpr mpix_engine_parameter table[] = {
     {"path", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
-     "Protocols that operations may use: a list of " QUOTED_PATHS
+     "Protocols that operations may use: a list of " QUOTED_PROTOCOLS
      "or `auto` for all. Messages serve what the others cannot, whether listed or not. "
      "Without `direct`, `cross_memory` and `ring`, processes of the same host are treated like those of "
      "another host."},
@@ -172,55 +172,57 @@ struct FormerName {
 };
 constexpr FormerName former_parameters[] = {
     {"rdma", "network"}, {"mailbox_us", "ring_us"}, {"window_size", "credit"}};
-constexpr FormerName former_paths[] = {{"rdma", "network"}, {"agent", "ring,message"}};
+constexpr FormerName former_protocols[] = {{"rdma", "network"}, {"agent", "ring,message"}};
 
 /// Returns 0 if the word names no protocol.
-unsigned path_of(std::string_view word) noexcept {
-  auto const found = std::ranges::find(mpixrma::engine::path_names, word);
-  return found == mpixrma::engine::path_names.end() ? 0 : 1U << (found - mpixrma::engine::path_names.begin());
+unsigned protocol_of(std::string_view word) noexcept {
+  auto const found = std::ranges::find(mpixrma::engine::protocol_names, word);
+  return found == mpixrma::engine::protocol_names.end()
+             ? 0
+             : 1U << (found - mpixrma::engine::protocol_names.begin());
 }
 
 /// Returns the protocols of a former name, whose new names are written to `why`; 0 if the word is no former
 /// name.
-unsigned former_path_of(std::string_view word, char* why, std::size_t bytes) noexcept {
-  for (FormerName const& path : former_paths) {
-    if (path.former != word) continue;
+unsigned former_protocols_of(std::string_view word, char* why, std::size_t bytes) noexcept {
+  for (FormerName const& protocol : former_protocols) {
+    if (protocol.former != word) continue;
     std::snprintf(why, bytes, "path has \"%.*s\", whose name is now \"%.*s\"", static_cast<int>(word.size()),
-                  word.data(), static_cast<int>(path.name.size()), path.name.data());
-    return word == "rdma" ? path_of("network") : path_of("ring") | path_of("message");
+                  word.data(), static_cast<int>(protocol.name.size()), protocol.name.data());
+    return word == "rdma" ? protocol_of("network") : protocol_of("ring") | protocol_of("message");
   }
   return 0;
 }
 
 /// Unless `direct` or `cross_memory` is listed too, `agent` means messages only, even on the same host.
-unsigned without_lone_ring(unsigned paths) noexcept {
-  constexpr unsigned mapped = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY;
-  return (paths & mapped) != 0 ? paths : paths & ~unsigned{MPIX_ENGINE_PATH_RING};
+unsigned without_lone_ring(unsigned protocols) noexcept {
+  constexpr unsigned mapped = MPIX_ENGINE_PROTOCOL_DIRECT | MPIX_ENGINE_PROTOCOL_CROSS_MEMORY;
+  return (protocols & mapped) != 0 ? protocols : protocols & ~unsigned{MPIX_ENGINE_PROTOCOL_RING};
 }
 
-/// `path` and `network` may be set in either order, because both only clear bits of `paths`.
-int set_paths(mpix_engine_config& config, std::string_view text, char* why, std::size_t bytes) {
+/// `path` and `network` may be set in either order, because both only clear bits of `protocols`.
+int set_protocols(mpix_engine_config& config, std::string_view text, char* why, std::size_t bytes) {
   if (text == "auto") return 0;
-  unsigned paths = 0;
+  unsigned protocols = 0;
   unsigned former = 0;
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view const word = rest.substr(0, rest.find(','));
     rest.remove_prefix(word.size() == rest.size() ? word.size() : word.size() + 1);
-    unsigned const path = path_of(word);
-    unsigned const before = path == 0 ? former_path_of(word, why, bytes) : 0;
-    if ((path | before) == 0)
-      return refuse(why, bytes, "path has \"%.*s\", which is none of " LISTED_PATHS "auto",
+    unsigned const protocol = protocol_of(word);
+    unsigned const before = protocol == 0 ? former_protocols_of(word, why, bytes) : 0;
+    if ((protocol | before) == 0)
+      return refuse(why, bytes, "path has \"%.*s\", which is none of " LISTED_PROTOCOLS "auto",
                     static_cast<int>(word.size()), word.data());
-    paths |= path;
+    protocols |= protocol;
     former |= before;
   }
-  config.paths &= paths | without_lone_ring(paths | former);
+  config.protocols &= protocols | without_lone_ring(protocols | former);
   return 0;
 }
 
 int set_network(mpix_engine_config& config, std::string_view word, char* why, std::size_t bytes) {
   if (word == "never") {
-    config.paths &= ~static_cast<unsigned>(MPIX_ENGINE_PATH_NETWORK);
+    config.protocols &= ~static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_NETWORK);
   } else if (word == "warn") {
     config.network_hardware_expected = 1;
   } else if (word == "emulated") {
@@ -276,7 +278,7 @@ int mpix_engine_set_text(mpix_engine_config* config, const mpix_engine_parameter
   *why = '\0';
   if (parameter->kind == MPIX_ENGINE_PARAMETER_WORDS) {
     std::string_view const name = parameter->name;
-    if (name == "path") return set_paths(*config, given, why, bytes);
+    if (name == "path") return set_protocols(*config, given, why, bytes);
     if (name == "network") return set_network(*config, given, why, bytes);
     if (name == "copy") return set_copy(*config, text, why, bytes);
     if (name == "trace") config->trace = given.empty() || given == "none" ? nullptr : text;

@@ -87,7 +87,7 @@ std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::siz
 }
 
 std::byte* EnginePeerMemory::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
-  if (!peer.state().shares_memory || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
+  if (!peer.state().shares_memory || !state_.may_use(MPIX_ENGINE_PROTOCOL_DIRECT)) return nullptr;
   order_.wait_for_deferred_access(peer);
   Status refused = Status::ok;
   return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
@@ -95,7 +95,7 @@ std::byte* EnginePeerMemory::map(Peer& peer, RemoteAddress address, std::size_t 
 
 Status EnginePeerMemory::view(Peer& peer, ExposureId id, ExposedView* view) {
   if (!peer.state().shares_memory) return Status::unsupported;
-  if (!state_.may_use(MPIX_ENGINE_PATH_DIRECT)) {
+  if (!state_.may_use(MPIX_ENGINE_PROTOCOL_DIRECT)) {
     (void)peer.state().segments->find(id, &view->exposure);
     return Status::unsupported;
   }

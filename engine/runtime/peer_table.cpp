@@ -109,7 +109,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
     lost->second.is_unreachable ? made->mark_unreachable() : made->mark_unreachable_by_messages();
     peer.messages.broken = true;
   }
-  state_.log.write(LogLevel::paths, "peer %s: %s%s", state_.log.name(process).c_str(),
+  state_.log.write(LogLevel::peers, "peer %s: %s%s", state_.log.name(process).c_str(),
                    peer.shares_memory ? "same host" : "other host",
                    peer.cross_memory ? ", cross-memory permitted" : "");
   auto const place = peers_.emplace(process, std::move(made)).first;
@@ -139,9 +139,9 @@ std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress address) {
   peer->unannounced_transfers = &peer->channel->unannounced_transfers;
   peer->location = peer->channel->connections.locate(std::move(address));
   // Without these protocols, processes of this host are treated like processes of another host.
-  bool const local_paths = state_.may_use(MPIX_ENGINE_PATH_DIRECT) ||
-                           state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY) ||
-                           state_.may_use(MPIX_ENGINE_PATH_RING);
+  bool const local_paths = state_.may_use(MPIX_ENGINE_PROTOCOL_DIRECT) ||
+                           state_.may_use(MPIX_ENGINE_PROTOCOL_CROSS_MEMORY) ||
+                           state_.may_use(MPIX_ENGINE_PROTOCOL_RING);
   if (!local_paths || !peer->location.same_host) return peer;
   auto remote_segments = std::make_unique<RemoteSegments>();
   if (process == state_.bootstrap.process) {
@@ -155,7 +155,7 @@ std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress address) {
   if (state_.config.prefault != 0) remote_segments->set_prefaulter(state_.page_prefaulter);
   peer->segments = std::move(remote_segments);
   peer->shares_memory = true;
-  if (state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY))
+  if (state_.may_use(MPIX_ENGINE_PROTOCOL_CROSS_MEMORY))
     peer->cross_memory.store(cross_memory_permitted(peer->location.pid), std::memory_order_relaxed);
   return peer;
 }

@@ -56,8 +56,8 @@ struct EngineState {
     channels.for_each([this](Channel& channel) { channel.executor.trace.set_recorder(recorder.get()); });
   }
 
-  bool may_use(mpix_engine_path path) const noexcept {
-    return (config.paths & static_cast<unsigned>(path)) != 0;
+  bool may_use(mpix_engine_protocol protocol) const noexcept {
+    return (config.protocols & static_cast<unsigned>(protocol)) != 0;
   }
 
   /// Whether a protocol other than messages may issue operations to processes of other hosts: they are

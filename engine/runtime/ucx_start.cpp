@@ -37,7 +37,7 @@ bool address_space_runs_short() noexcept {
 /// Whether UCX may put and get. A UCX built for a single thread cannot register memory while another thread
 /// uses it.
 bool EngineState::may_put_and_get() const {
-  if (!may_use(MPIX_ENGINE_PATH_NETWORK) || !UcxContext::permits_several_threads()) return false;
+  if (!may_use(MPIX_ENGINE_PROTOCOL_NETWORK) || !UcxContext::permits_several_threads()) return false;
   if (config.network_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
   if (config.network_hardware_expected != 0)
     log.write(LogLevel::error,

@@ -19,7 +19,7 @@ TracedOp traced(wire::RequestHeader const& header) noexcept {
 void ExecutionTrace::record(std::uint64_t begin, wire::RequestHeader const& header,
                             Requests const& executed) const noexcept {
   recorder_->add_execution(begin, {.peer = executed.origin,
-                                   .path = executed.path,
+                                   .protocol = executed.protocol,
                                    .op = traced(header),
                                    .requests = executed.count,
                                    .bytes = executed.bytes});

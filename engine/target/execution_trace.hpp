@@ -21,7 +21,7 @@ class ExecutionTrace {
   /// Requests of one kind from one process.
   struct Requests {
     std::uint64_t origin;
-    Path path;
+    Protocol protocol;
     std::size_t count;
     std::size_t bytes;  ///< of all of them
   };

@@ -114,7 +114,7 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
   }
   std::size_t const bytes = run.shape().data_bytes();
   if (executed == 0) return 0;
-  parts_.trace.add(began, header, {origin.process, Path::message, executed, executed * bytes});
+  parts_.trace.add(began, header, {origin.process, Protocol::message, executed, executed * bytes});
   parts_.executed_positions.note_executed(origin, header, {executed, bytes});
   return executed;
 }

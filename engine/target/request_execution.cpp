@@ -25,7 +25,7 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
   if (wire::locks_in_stream(header)) return queue_lock_request(origin, header, payload_bytes);
   std::uint64_t const began = parts_.trace.begin();
   execute_or_fail(origin, request, resolved);
-  parts_.trace.add(began, header, {origin.process, Path::message, 1, header.bytes});
+  parts_.trace.add(began, header, {origin.process, Protocol::message, 1, header.bytes});
   bool ended = header.operation_offset + header.bytes == header.total;
   if (HeldStripes* const held = origin.held_stripes_of(header.operation_id)) {
     held->rest -= std::min(held->rest, header.bytes);

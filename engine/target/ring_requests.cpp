@@ -97,7 +97,7 @@ Status RingRequests::execute_entry(wire::CheckedRequest& request, char const* fa
   std::byte* const fetched = wire::is_fetching(request.header) ? reply : nullptr;
   std::uint64_t const began = parts_.trace.begin();
   Status const status = parts_.memory.execute_part(request, accessed, {0, request.header.bytes}, fetched);
-  parts_.trace.add(began, request.header, {unknown_peer, Path::ring, 1, request.header.bytes});
+  parts_.trace.add(began, request.header, {unknown_peer, Protocol::ring, 1, request.header.bytes});
   return status;
 }
 

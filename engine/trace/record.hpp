@@ -49,7 +49,7 @@ struct TraceRecord {
   struct Tail {
     std::uint32_t count;  ///< requests of an execution, else 1
     TracedOp op;
-    std::uint8_t path;      ///< Path, of an operation or execution
+    std::uint8_t protocol;  ///< Protocol, of an operation or execution
     std::uint8_t complete;  ///< operation: nonzero if it was complete when the call returned
     RecordKind kind;
   };

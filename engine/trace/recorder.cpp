@@ -130,12 +130,12 @@ TraceRecord* Recorder::reserve_in_new_chunk() noexcept {
   }
 }
 
-void Recorder::add_operation(std::uint64_t begin, std::uint64_t peer, Path path, RmaOp const& operation,
-                             Issued const& issued) noexcept {
+void Recorder::add_operation(std::uint64_t begin, std::uint64_t peer, Protocol protocol,
+                             RmaOp const& operation, Issued const& issued) noexcept {
   add(begin, peer, [&](TraceRecord& record) {
     record.bytes = operation.target_layout.size();
     record.sequence = issued.sequence;
-    return TraceRecord::Tail{1, traced(operation), static_cast<std::uint8_t>(path),
+    return TraceRecord::Tail{1, traced(operation), static_cast<std::uint8_t>(protocol),
                              static_cast<std::uint8_t>(issued.complete ? 1 : 0), RecordKind::operation};
   });
 }
@@ -147,7 +147,7 @@ void Recorder::add_appended(std::uint64_t begin, std::uint64_t peer, RunOperatio
     record.sequence = sequence;
     TracedOp const op =
         operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, Fetch::no);
-    return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Path::message), 1, RecordKind::operation};
+    return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Protocol::message), 1, RecordKind::operation};
   });
 }
 
@@ -162,7 +162,7 @@ void Recorder::add_execution(std::uint64_t begin, Execution const& execution) no
   add(begin, execution.peer, [&](TraceRecord& record) {
     record.bytes = execution.bytes;
     return TraceRecord::Tail{static_cast<std::uint32_t>(execution.requests), execution.op,
-                             static_cast<std::uint8_t>(execution.path), 1, RecordKind::execution};
+                             static_cast<std::uint8_t>(execution.protocol), 1, RecordKind::execution};
   });
 }
 

@@ -47,8 +47,8 @@ class Recorder {
 
   std::uint64_t now() const noexcept { return clock_.now(); }
 
-  /// An operation with `peer` that was issued at time `begin` by `path`.
-  MPIX_ENGINE_API void add_operation(std::uint64_t begin, std::uint64_t peer, Path path,
+  /// An operation with `peer` that was issued at time `begin` by `protocol`.
+  MPIX_ENGINE_API void add_operation(std::uint64_t begin, std::uint64_t peer, Protocol protocol,
                                      RmaOp const& operation, Issued const& issued) noexcept;
   /// An operation by load and store, which has ended. Inline, because a record costs more than the operation.
   void add_direct(std::uint64_t begin, std::uint64_t peer, TracedOp op, std::size_t bytes) noexcept;
@@ -60,7 +60,7 @@ class Recorder {
   /// Requests of `peer` that this process has executed.
   struct Execution {
     std::uint64_t peer;
-    Path path;
+    Protocol protocol;
     TracedOp op;
     std::size_t requests;
     std::size_t bytes;  ///< of all of them
@@ -125,7 +125,7 @@ template <typename Fill>
   // The sequence stays 0, because new memory of the file is zero.
   add(begin, peer, [&](TraceRecord& record) {
     record.bytes = bytes;
-    return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Path::direct), 1, RecordKind::operation};
+    return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Protocol::direct), 1, RecordKind::operation};
   });
 }
 

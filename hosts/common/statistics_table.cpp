@@ -36,13 +36,13 @@ void add_line(std::string& table, char const* format, Values... values) {
 constexpr char const* heading = "[%d] %7s  %-12s  %14s  %18s\n";
 constexpr char const* entry = "[%d] %7s  %-12s  %14llu  %18llu\n";
 
-/// Appends one line for each path used to `rank`, and one line for the messages of both directions.
+/// Appends one line for each protocol used to `rank`, and one line for the messages of both directions.
 void add_rank(std::string& table, int self, std::string const& rank, engine::Traffic const& traffic) {
-  for (std::size_t path = 0; path < engine::path_count; ++path) {
-    if (traffic.operations[path] == 0) continue;
-    add_line(table, entry, self, rank.c_str(), engine::path_names[path],
-             static_cast<unsigned long long>(traffic.operations[path]),
-             static_cast<unsigned long long>(traffic.bytes[path]));
+  for (std::size_t protocol = 0; protocol < engine::protocol_count; ++protocol) {
+    if (traffic.operations[protocol] == 0) continue;
+    add_line(table, entry, self, rank.c_str(), engine::protocol_names[protocol],
+             static_cast<unsigned long long>(traffic.operations[protocol]),
+             static_cast<unsigned long long>(traffic.bytes[protocol]));
   }
   if (traffic.messages_sent + traffic.messages_executed == 0) return;
   add_line(table, "[%d] %7s  messages      %14llu sent, %llu executed\n", self, rank.c_str(),

@@ -1,5 +1,5 @@
-/// The table that MPIX_RMA_STATISTICS requests: the paths that operations took, by rank, for MPIX_RMA calls
-/// and for windows.
+/// The table that MPIX_RMA_STATISTICS requests: the protocols that operations took, by rank, for MPIX_RMA
+/// calls and for windows.
 #pragma once
 
 #include "engine/base/visibility.h"

@@ -165,7 +165,7 @@ inline int issue_operation(Window& window, Target& target, engine::RmaOp& operat
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
   if (try_load_store(window, target, operation)) {
     if (recorder != nullptr) [[unlikely]]
-      recorder->add_operation(began, target.memory_owner->process(), engine::Path::direct, operation, {});
+      recorder->add_operation(began, target.memory_owner->process(), engine::Protocol::direct, operation, {});
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }

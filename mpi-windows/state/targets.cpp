@@ -104,7 +104,7 @@ class NewTarget {
 
 void log_path(Window const& window, Target const& target) {
   engine::Log const log(Window::verbose, window.engine.process());
-  if (!log.shows(engine::LogLevel::paths)) return;
+  if (!log.shows(engine::LogLevel::peers)) return;
   char const* const way = target.view.local != nullptr       ? "by load and store"
                           : target.striped_region != nullptr ? "in stripes, at several memory servers"
                           : target.by_request != nullptr     ? "by requests to the memory server"
@@ -112,7 +112,7 @@ void log_path(Window const& window, Target const& target) {
                           : window.is_dynamic()
                               ? "by load and store where it is allocated by MPI, else through the kernel"
                               : "through the kernel or by messages";
-  log.write(engine::LogLevel::paths, "window %u: rank %d is reached %s", window.number(), target.rank, way);
+  log.write(engine::LogLevel::peers, "window %u: rank %d is reached %s", window.number(), target.rank, way);
 }
 
 }  // namespace

@@ -18,15 +18,16 @@ namespace mpixrma {
 
 namespace {
 
-#define MPIX_PATH(name, NAME, number, means) static_assert(MPIX_RMA_PROTOCOL_##NAME == (number) + 1);
-MPIX_ENGINE_PATHS(MPIX_PATH)
-#undef MPIX_PATH
+#define MPIX_PROTOCOL(name, NAME, number, means) static_assert(MPIX_RMA_PROTOCOL_##NAME == (number) + 1);
+MPIX_ENGINE_PROTOCOLS(MPIX_PROTOCOL)
+#undef MPIX_PROTOCOL
 
 bool is_protocol(MPIX_RMA_Protocol protocol) {
-  return protocol >= MPIX_RMA_PROTOCOL_ALL && static_cast<std::size_t>(protocol) <= engine::path_count;
+  return protocol >= MPIX_RMA_PROTOCOL_ALL && static_cast<std::size_t>(protocol) <= engine::protocol_count;
 }
 
-MPI_Count count_of(std::array<std::uint64_t, engine::path_count> const& counts, MPIX_RMA_Protocol protocol) {
+MPI_Count count_of(std::array<std::uint64_t, engine::protocol_count> const& counts,
+                   MPIX_RMA_Protocol protocol) {
   auto const count = protocol == MPIX_RMA_PROTOCOL_ALL
                          ? std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})
                          : counts[static_cast<std::size_t>(protocol) - 1];

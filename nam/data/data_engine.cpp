@@ -54,8 +54,8 @@ DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes, std
   bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
   mpix_engine_config config;
   mpix_engine_config_init(&config);
-  config.paths = MPIX_ENGINE_PATH_MESSAGE;
-  if (network.remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_NETWORK;
+  config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
+  if (network.remote_keys != RemoteKeys::never) config.protocols |= MPIX_ENGINE_PROTOCOL_NETWORK;
   config.network_without_hardware = network.remote_keys == RemoteKeys::emulated ? 1 : 0;
   config.network_hardware_expected = network.remote_keys == RemoteKeys::warn ? 1 : 0;
   config.encrypt = network.encrypt ? 1 : 0;

@@ -292,7 +292,7 @@ int main(int argc, char** argv) {
   mpix_engine_config_init(&config);
   const char* paths = getenv("MPIX_TEST_PATHS");
   if (paths != NULL) {
-    config.paths = (unsigned)strtoul(paths, NULL, 0);
+    config.protocols = (unsigned)strtoul(paths, NULL, 0);
   }
   REQUIRE(mpix_engine_create(&config, mpix_file_bootstrap_get(files), &job.engine) == MPIX_ENGINE_OK);
   REQUIRE(mpix_file_bootstrap_wait(files, job.count) == 0);

@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/paths.h"
+#include "engine/base/protocols.h"
 
 #define OPERATIONS_NAME(name, NAME, number, means) "osc_mpix_operations_" #name,
 #define BYTES_NAME(name, NAME, number, means) "osc_mpix_bytes_" #name,
 
-enum { protocols = MPIX_ENGINE_PATH_COUNT, variables = 2 * protocols + 2, transfers = 12 };
+enum { protocols = MPIX_ENGINE_PROTOCOL_COUNT, variables = 2 * protocols + 2, transfers = 12 };
 
-#define OPERATIONS_NAMES MPIX_ENGINE_PATHS(OPERATIONS_NAME)
-#define BYTES_NAMES MPIX_ENGINE_PATHS(BYTES_NAME)
+#define OPERATIONS_NAMES MPIX_ENGINE_PROTOCOLS(OPERATIONS_NAME)
+#define BYTES_NAMES MPIX_ENGINE_PROTOCOLS(BYTES_NAME)
 static const char* const names[variables] = {OPERATIONS_NAMES BYTES_NAMES "osc_mpix_messages_sent",
                                              "osc_mpix_messages_executed"};
 

@@ -28,7 +28,7 @@ class LockFault : public ::testing::TestWithParam<Place> {
     if (GetParam().other_hosts && !test::may_enter_other_host()) GTEST_SKIP() << "no right to unshare()";
   }
   static void configure(mpix_engine_config& config) {
-    config.paths = GetParam().paths;
+    config.protocols = GetParam().paths;
     if (GetParam().other_hosts && !test::enter_other_host()) ::_exit(3);
   }
 
@@ -78,9 +78,9 @@ class LockFault : public ::testing::TestWithParam<Place> {
 
 INSTANTIATE_TEST_SUITE_P(
     Places, LockFault,
-    ::testing::Values(Place{"same_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, false},
-                      Place{"message", MPIX_ENGINE_PATH_MESSAGE, false},
-                      Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true}),
+    ::testing::Values(Place{"same_host", MPIX_ENGINE_PROTOCOL_ALL & ~MPIX_ENGINE_PROTOCOL_NETWORK, false},
+                      Place{"message", MPIX_ENGINE_PROTOCOL_MESSAGE, false},
+                      Place{"other_host", MPIX_ENGINE_PROTOCOL_ALL & ~MPIX_ENGINE_PROTOCOL_NETWORK, true}),
     [](auto const& instance) { return instance.param.name; });
 
 TEST_P(LockFault, LockOfKilledHolderPassesToNextInQueue) {

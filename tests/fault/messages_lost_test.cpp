@@ -16,7 +16,7 @@ namespace {
 using test::JobKind;
 
 TEST(MessagesLost, LineNamesTheProcessByItsRank) {
-  auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_MESSAGE; };
+  auto const configure = [](mpix_engine_config& config) { config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE; };
   auto const body = [](Rank& rank) {
     std::uint64_t memory = 0;
     pid_t const target = test::start_mortal_target(rank, &memory);
@@ -39,7 +39,7 @@ TEST(MessagesLost, LineNamesTheProcessByItsRank) {
 /// The connection to a living process was lost, and nothing uses the peer any more: a new user learns of the
 /// loss.
 TEST(MessagesLost, ProcessThatIsFoundAgainStaysLost) {
-  auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_MESSAGE; };
+  auto const configure = [](mpix_engine_config& config) { config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE; };
   test::run_job(2, configure, [](Rank& rank) {
     std::uint64_t memory = 0;
     rank.publish(0, &memory);
@@ -65,7 +65,7 @@ TEST(MessagesLost, ProcessThatIsFoundAgainStaysLost) {
 TEST(MessagesLost, EndOfTheProcessIsDetectedLater) {
   auto const configure = [](mpix_engine_config& config) {
     config.one_host = 1;  // UCX starts with the first message
-    config.paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_DIRECT | MPIX_ENGINE_PROTOCOL_MESSAGE;
   };
   auto const body = [](Rank& rank) {
     enum : int { plain, shared, ready, without_messages, ended };

@@ -33,8 +33,8 @@ class Fault : public ::testing::TestWithParam<Setting> {
     if (GetParam().other_hosts && !test::may_enter_other_host()) GTEST_SKIP() << "no right to unshare()";
   }
   static void configure(mpix_engine_config& config) {
-    config.paths = GetParam().paths;
-    config.network_without_hardware = (config.paths & MPIX_ENGINE_PATH_NETWORK) != 0 ? 1 : 0;
+    config.protocols = GetParam().paths;
+    config.network_without_hardware = (config.protocols & MPIX_ENGINE_PROTOCOL_NETWORK) != 0 ? 1 : 0;
     config.fragment_bytes = 4096;
     if (GetParam().other_hosts && !test::enter_other_host()) ::_exit(3);
   }
@@ -54,11 +54,11 @@ class Fault : public ::testing::TestWithParam<Setting> {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, Fault,
-    ::testing::Values(Setting{"same_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, false},
-                      Setting{"message", MPIX_ENGINE_PATH_MESSAGE, false},
-                      Setting{"network", MPIX_ENGINE_PATH_NETWORK, false},
-                      Setting{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true},
-                      Setting{"other_host_network", MPIX_ENGINE_PATH_ALL, true}),
+    ::testing::Values(Setting{"same_host", MPIX_ENGINE_PROTOCOL_ALL & ~MPIX_ENGINE_PROTOCOL_NETWORK, false},
+                      Setting{"message", MPIX_ENGINE_PROTOCOL_MESSAGE, false},
+                      Setting{"network", MPIX_ENGINE_PROTOCOL_NETWORK, false},
+                      Setting{"other_host", MPIX_ENGINE_PROTOCOL_ALL & ~MPIX_ENGINE_PROTOCOL_NETWORK, true},
+                      Setting{"other_host_network", MPIX_ENGINE_PROTOCOL_ALL, true}),
     [](auto const& instance) { return instance.param.name; });
 
 std::ptrdiff_t open_descriptors() {

@@ -48,7 +48,7 @@ class JobEngine {
   std::uint64_t remote_accesses() const {
     mpix_engine_traffic traffic{};
     mpix_engine_read_traffic(engine_, &traffic);
-    return traffic.operations[static_cast<int>(engine::Path::network)];
+    return traffic.operations[static_cast<int>(engine::Protocol::network)];
   }
 
   /// Repeats a get until operations on the exposure use UCX put and get: the exposure's owner creates the

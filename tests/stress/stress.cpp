@@ -119,17 +119,17 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
 
 /// Prints how many operations of all ranks took which path; returns false if `path` took less than a tenth.
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
-  using mpixrma::engine::path_count;
-  using mpixrma::engine::path_names;
+  using mpixrma::engine::protocol_count;
+  using mpixrma::engine::protocol_names;
   auto const taken = mpixrma::hosted_engine()->traffic.statistics().traffic;
   auto counts = taken.operations;
-  MPI_Allreduce(MPI_IN_PLACE, counts.data(), path_count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, counts.data(), protocol_count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   bool found = path.empty();
-  for (std::size_t i = 0; i < path_count; ++i) {
+  for (std::size_t i = 0; i < protocol_count; ++i) {
     if (rank == 0)
-      std::printf("%s %llu%s", path_names[i], static_cast<unsigned long long>(counts[i]),
-                  i == path_count - 1 ? "\n" : ", ");
-    found = found || (path == path_names[i] && counts[i] >= operations / 10);
+      std::printf("%s %llu%s", protocol_names[i], static_cast<unsigned long long>(counts[i]),
+                  i == protocol_count - 1 ? "\n" : ", ");
+    found = found || (path == protocol_names[i] && counts[i] >= operations / 10);
   }
   if (!found && rank == 0) std::fprintf(stderr, "too few operations took the path %s\n", path.c_str());
   return found;

@@ -27,22 +27,22 @@ struct PathCase {
 class EnginePath : public ::testing::TestWithParam<PathCase> {
  protected:
   static void configure(mpix_engine_config& config, int rank) {
-    config.paths = GetParam().paths;
+    config.protocols = GetParam().paths;
     config.network_without_hardware = GetParam().network_without_hardware;
     // Some processes treat their neighbours as processes of other hosts.
     bool const remote = GetParam().odd_ones_remote && rank % 2 == 1;
-    if (remote) config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    if (remote) config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     config.fragment_bytes = 4096;  // operations of moderate size need several messages
     config.credit_bytes = 16384;
   }
 };
 
 inline auto every_path() {
-  std::vector<PathCase> cases{{"automatic", MPIX_ENGINE_PATH_ALL, 0},
-                              {"mixed", MPIX_ENGINE_PATH_ALL, 0, true}};
-  for (std::size_t path = 0; path < path_count; ++path) {
-    bool const emulated = Path{static_cast<std::uint8_t>(path)} == Path::network;
-    cases.push_back({path_names[path], 1U << path, emulated ? 1 : 0});
+  std::vector<PathCase> cases{{"automatic", MPIX_ENGINE_PROTOCOL_ALL, 0},
+                              {"mixed", MPIX_ENGINE_PROTOCOL_ALL, 0, true}};
+  for (std::size_t path = 0; path < protocol_count; ++path) {
+    bool const emulated = Protocol{static_cast<std::uint8_t>(path)} == Protocol::network;
+    cases.push_back({protocol_names[path], 1U << path, emulated ? 1 : 0});
   }
   return ::testing::ValuesIn(cases);
 }
@@ -100,7 +100,7 @@ inline Status run(Engine& engine, Peer& peer, RmaOp operation) {
 /// makes a key only when it is first asked for one.
 inline void await_key(Rank& rank, int target, RemoteAddress address) {
   auto const by_key = [&] {
-    return rank.engine().traffic.with(Rank::process_of(target)).operations_by(Path::network);
+    return rank.engine().traffic.with(Rank::process_of(target)).operations_by(Protocol::network);
   };
   std::byte byte{};
   for (std::uint64_t const before = by_key(); by_key() == before;)

@@ -46,10 +46,11 @@ inline void with_target(int origins, Configure const& configure,
       auto* const there = reinterpret_cast<std::int64_t*>(rank.published(target, 0));
       body(rank, rank.peer(target), there);
       auto const traffic = rank.engine().traffic.with(Rank::process_of(target));
-      bool const only = traffic.operations_by(engine::Path::cross_memory) == 0 &&
-                        traffic.operations_by(engine::Path::ring) != 0;
+      bool const only = traffic.operations_by(engine::Protocol::cross_memory) == 0 &&
+                        traffic.operations_by(engine::Protocol::ring) != 0;
       EXPECT_TRUE(only || options.ways == Ways::any);
-      EXPECT_EQ(traffic.operations_by(engine::Path::message) != 0 && options.ways == Ways::ring_only, false);
+      EXPECT_EQ(traffic.operations_by(engine::Protocol::message) != 0 && options.ways == Ways::ring_only,
+                false);
       rank.signal(1, 1);
     }
   });

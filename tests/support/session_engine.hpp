@@ -27,7 +27,7 @@ class SessionEngine {
     bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
     mpix_engine_config config;
     mpix_engine_config_init(&config);
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     config.channels = 1;
     config.interfaces = "lo";
     config.exposed_only = 1;

@@ -24,7 +24,7 @@ static_assert(std::size(op_names) == traced_op_count);
 class Definitions {
  public:
   explicit Definitions(OTF2_GlobalDefWriter* writer) : writer_(writer) {
-    for (char const* const protocol : path_names) string(protocol);  // see protocol_string()
+    for (char const* const protocol : protocol_names) string(protocol);  // see protocol_string()
     none_ = string("");
   }
 

@@ -34,7 +34,7 @@ constexpr OTF2_LocationRef location_of(std::size_t process, std::size_t thread) 
 }
 
 /// Strings that events refer to have fixed numbers.
-constexpr OTF2_StringRef protocol_string(std::uint8_t path) noexcept { return path; }
+constexpr OTF2_StringRef protocol_string(std::uint8_t protocol) noexcept { return protocol; }
 
 /// The first and last time of a trace, in nanoseconds of CLOCK_REALTIME.
 struct TraceTimes {

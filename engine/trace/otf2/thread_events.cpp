@@ -60,7 +60,7 @@ bool ThreadEvents::is_part_of_wait(TraceRecord const& record) const noexcept {
 /// Returns the attributes for the event that is written next, which consumes them.
 OTF2_AttributeList* ThreadEvents::protocol_of(TraceRecord const& record) {
   check_otf2(OTF2_AttributeList_AddStringRef(attributes_, number_of(TraceAttribute::protocol),
-                                             protocol_string(record.tail.path)));
+                                             protocol_string(record.tail.protocol)));
   return attributes_;
 }
 

@@ -46,7 +46,8 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
 
 // The network protocol registers memory, which allocates its pages, so that path is excluded.
 TEST_P(LargeMemoryPaths, ExposesSharedAndFileMappingsWithoutAllocatingPages) {
-  if (GetParam().paths == MPIX_ENGINE_PATH_NETWORK) GTEST_SKIP() << "memory is registered with the network";
+  if (GetParam().paths == MPIX_ENGINE_PROTOCOL_NETWORK)
+    GTEST_SKIP() << "memory is registered with the network";
   for (std::size_t const bytes : {std::size_t{4} << 20, std::size_t{2000} << 20}) {
     run_job(2, configure, [=](Rank& rank) {
       int const file = ::memfd_create("large-memory-test", MFD_CLOEXEC);

@@ -141,7 +141,7 @@ TEST_P(EnginePath, RefusesWritesToPartlyReadOnlyMemory) {
 
 /// Without hardware support UCX executes the operations of this path in the target's process and does not
 /// survive a fault.
-bool is_carried_out_by_ucx(PathCase const& paths) { return paths.paths == MPIX_ENGINE_PATH_NETWORK; }
+bool is_carried_out_by_ucx(PathCase const& paths) { return paths.paths == MPIX_ENGINE_PROTOCOL_NETWORK; }
 
 /// Executes requests until the other process has raised its value in the slot to `value`.
 void serve_until(Rank& rank, int other, int slot, std::uint64_t value) {

@@ -72,7 +72,7 @@ void operate(Rank& rank, int target, std::int64_t round) {
 }
 
 void by_messages(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
   config.batch_bytes = message_bytes;
 }
 
@@ -171,7 +171,7 @@ TEST(ScarceMemory, EndOfASendNeedsNoMemory) {
 /// A UCX put is posted and completes, or is not posted at all, whichever of its allocations fails.
 TEST(ScarceMemory, NetworkPutIsCompleteOrNotStarted) {
   auto const by_network = [](mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_NETWORK;
+    config.protocols = MPIX_ENGINE_PROTOCOL_NETWORK;
     config.network_without_hardware = 1;
   };
   test::run_job(2, by_network, [](Rank& rank) {

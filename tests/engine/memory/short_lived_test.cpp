@@ -45,7 +45,7 @@ int place_of(std::uint64_t process) { return process == own_process ? 0 : 1; }
 void start_engine(std::uint64_t process, unsigned paths) {
   mpix_engine_config config;
   mpix_engine_config_init(&config);
-  config.paths = paths;
+  config.protocols = paths;
   static std::uint64_t self = 0;
   self = process;
   mpix_bootstrap bootstrap{};
@@ -177,8 +177,8 @@ TEST_P(ShortLived, ResourcesOfEndedPeersAreReleased) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, ShortLived,
-                         ::testing::Values(static_cast<unsigned>(MPIX_ENGINE_PATH_ALL),
-                                           static_cast<unsigned>(MPIX_ENGINE_PATH_MESSAGE)));
+                         ::testing::Values(static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_ALL),
+                                           static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_MESSAGE)));
 
 }  // namespace
 }  // namespace mpixrma::engine

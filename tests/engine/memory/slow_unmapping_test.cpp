@@ -66,7 +66,7 @@ void outlive(std::function<void(Rank&)> const& before_death, std::function<void(
       EXPECT_TRUE(rank.wait_for_value(survivor, done, 2, 100));
     }
   };
-  auto const direct = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_DIRECT; };
+  auto const direct = [](mpix_engine_config& config) { config.protocols = MPIX_ENGINE_PROTOCOL_DIRECT; };
   run_job(ranks, direct, body, test::JobKind::mortal);
 }
 

@@ -19,7 +19,7 @@ class Batching : public ::testing::TestWithParam<BatchCase> {
   static bool batches() { return GetParam().bytes != MPIX_ENGINE_NO_BATCHES; }
   /// As between hosts: all operations are messages. configure() does this for operations of rank 0 only.
   static void messages(mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     config.batch_bytes = GetParam().bytes;
   }
   static void configure(mpix_engine_config& config, int rank) {

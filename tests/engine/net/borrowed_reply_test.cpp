@@ -19,7 +19,7 @@ constexpr std::size_t large_bytes = 4 << 20;  // more than UCX accepts before th
 constexpr int get_rounds = 20;
 enum : int { memory_slot, phase_slot };
 
-void by_messages(mpix_engine_config& config, int) { config.paths = MPIX_ENGINE_PATH_MESSAGE; }
+void by_messages(mpix_engine_config& config, int) { config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE; }
 
 /// Memory of rank 1 with a counter behind it.
 class ReadTarget {

@@ -78,7 +78,7 @@ struct ChannelCase {
 class ChannelJob : public ::testing::TestWithParam<ChannelCase> {
  protected:
   static void configure(mpix_engine_config& config, int rank) {
-    config.paths = GetParam().paths;
+    config.protocols = GetParam().paths;
     config.network_without_hardware = GetParam().network_without_hardware;
     config.channels = GetParam().channels.at(static_cast<std::size_t>(rank));
     config.fragment_bytes = 4096;
@@ -88,11 +88,11 @@ class ChannelJob : public ::testing::TestWithParam<ChannelCase> {
 
 INSTANTIATE_TEST_SUITE_P(
     Paths, ChannelJob,
-    ::testing::Values(ChannelCase{"one", {1, 1, 1, 1, 1}, MPIX_ENGINE_PATH_MESSAGE, 0},
-                      ChannelCase{"four", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_MESSAGE, 0},
-                      ChannelCase{"different", {4, 1, 2, 3, 16}, MPIX_ENGINE_PATH_MESSAGE, 0},
-                      ChannelCase{"four_direct", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_DIRECT, 0},
-                      ChannelCase{"four_network", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_NETWORK, 1}),
+    ::testing::Values(ChannelCase{"one", {1, 1, 1, 1, 1}, MPIX_ENGINE_PROTOCOL_MESSAGE, 0},
+                      ChannelCase{"four", {4, 4, 4, 4, 4}, MPIX_ENGINE_PROTOCOL_MESSAGE, 0},
+                      ChannelCase{"different", {4, 1, 2, 3, 16}, MPIX_ENGINE_PROTOCOL_MESSAGE, 0},
+                      ChannelCase{"four_direct", {4, 4, 4, 4, 4}, MPIX_ENGINE_PROTOCOL_DIRECT, 0},
+                      ChannelCase{"four_network", {4, 4, 4, 4, 4}, MPIX_ENGINE_PROTOCOL_NETWORK, 1}),
     [](auto const& instance) { return std::string(instance.param.name); });
 
 /// Runs `body(target, thread)` on a thread for each other process.

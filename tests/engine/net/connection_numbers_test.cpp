@@ -75,7 +75,9 @@ class ClosingOrigin {
 };
 
 TEST(ConnectionNumbers, MessagesOfClosedConnectionsAreIgnored) {
-  auto const only_messages = [](mpix_engine_config& config, int) { config.paths = MPIX_ENGINE_PATH_MESSAGE; };
+  auto const only_messages = [](mpix_engine_config& config, int) {
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
+  };
   run_job(2, only_messages, [](Rank& rank) {
     std::uint64_t memory[2] = {};
     rank.publish(0, memory);

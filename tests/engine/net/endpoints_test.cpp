@@ -37,7 +37,7 @@ class FewEndpoints : public ::testing::TestWithParam<EngineSetting> {
     if (GetParam().other_hosts && ::geteuid() != 0) GTEST_SKIP() << "only root gets a namespace of its own";
   }
   static void configure(mpix_engine_config& config) {
-    config.paths = GetParam().paths;
+    config.protocols = GetParam().paths;
     config.network_without_hardware = 1;
     config.max_endpoints = limit;
     if (!GetParam().other_hosts) return;
@@ -96,7 +96,7 @@ TEST_P(FewEndpoints, RandomTrafficArrivesDespiteEviction) {
   unsigned const first = seed();
   constexpr int processes = 8;
   int const operations =
-      (GetParam().paths == MPIX_ENGINE_PATH_MESSAGE ? 400 : 100) / test::slowness / test::shortened(4);
+      (GetParam().paths == MPIX_ENGINE_PROTOCOL_MESSAGE ? 400 : 100) / test::slowness / test::shortened(4);
   run_job(processes, configure, [&](Rank& rank) {
     Shared* const mine = publish_shared(rank);
     rank.barrier();
@@ -232,7 +232,7 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
     std::uint64_t all = 0;
     for (int r = 0; r < processes; ++r) all += rank.published(r, 2);
     EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(rounds));
-    EXPECT_TRUE(GetParam().paths != MPIX_ENGINE_PATH_MESSAGE || in_stream > rounds / 2) << in_stream;
+    EXPECT_TRUE(GetParam().paths != MPIX_ENGINE_PROTOCOL_MESSAGE || in_stream > rounds / 2) << in_stream;
     rank.barrier();
   });
 }
@@ -248,7 +248,7 @@ TEST_P(FewEndpoints, ConnectionsWithUnflushedPutsAreEvicted) {
       int const to = (rank.rank() + step) % processes;
       auto* const there = reinterpret_cast<Shared*>(rank.published(to, 0));
       auto const row = reinterpret_cast<RemoteAddress>(there->rows[rank.rank()]);
-      if ((GetParam().paths & MPIX_ENGINE_PATH_NETWORK) != 0) await_key(rank, to, row);
+      if ((GetParam().paths & MPIX_ENGINE_PROTOCOL_NETWORK) != 0) await_key(rank, to, row);
       ASSERT_EQ(
           rank.engine().issue(rank.peer(to), contiguous(OpKind::put, &number, row, sizeof number)).status,
           Status::ok);
@@ -280,11 +280,11 @@ TEST_P(FewEndpoints, FreesMemoryDuringEviction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
-                         ::testing::Values(EngineSetting{"neighbours", false, MPIX_ENGINE_PATH_MESSAGE},
-                                           EngineSetting{"hosts", true, MPIX_ENGINE_PATH_MESSAGE},
+                         ::testing::Values(EngineSetting{"neighbours", false, MPIX_ENGINE_PROTOCOL_MESSAGE},
+                                           EngineSetting{"hosts", true, MPIX_ENGINE_PROTOCOL_MESSAGE},
                                            EngineSetting{
                                                "hosts_network", true,
-                                               MPIX_ENGINE_PATH_MESSAGE | MPIX_ENGINE_PATH_NETWORK}),
+                                               MPIX_ENGINE_PROTOCOL_MESSAGE | MPIX_ENGINE_PROTOCOL_NETWORK}),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
 /// Each process connects to process 0 after the previous one has ended. The thread that drove the engine at
@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
 TEST(LastEndpoint, AcceptsNextPeerAfterLastOneEnds) {
   constexpr int processes = 7;
   auto const by_tcp = [](mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     ::setenv("UCX_TLS", "tcp,self", 1);
   };
   run_job(

@@ -176,7 +176,7 @@ TEST(Ring, FallsBackIfTargetDoesNotPoll) {
         ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &before, at(there, 1), 8)),
                   Status::ok);
       }
-      EXPECT_NE(rank.engine().traffic.with(Rank::process_of(1)).operations_by(Path::cross_memory), 0u);
+      EXPECT_NE(rank.engine().traffic.with(Rank::process_of(1)).operations_by(Protocol::cross_memory), 0u);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -204,7 +204,7 @@ TEST(Ring, ProcessesThatWaitForEachOtherServeEachOther) {
     rank.signal(1, 1);
     while (__atomic_load_n(rank.place(other, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().waits.progress();
     EXPECT_EQ(memory[0], std::int64_t{updates});
-    EXPECT_NE(rank.engine().traffic.with(Rank::process_of(other)).operations_by(Path::ring), 0u);
+    EXPECT_NE(rank.engine().traffic.with(Rank::process_of(other)).operations_by(Protocol::ring), 0u);
   });
 }
 
@@ -241,14 +241,17 @@ void put_and_get(Rank& rank, Peer& peer, std::int64_t* there, std::mt19937& rand
 /// Operations take effect in issue order even if only some of them go through the ring.
 TEST(Ring, KeepsOrderBehindEarlierMessages) {
   with_target(
-      1, [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_RING | MPIX_ENGINE_PATH_DIRECT; },
+      1,
+      [](mpix_engine_config& config) {
+        config.protocols = MPIX_ENGINE_PROTOCOL_RING | MPIX_ENGINE_PROTOCOL_DIRECT;
+      },
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         unsigned const seed = std::random_device{}();
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 random(seed);
         auto const goes_both_ways = [&] {
           auto const traffic = rank.engine().traffic.with(peer.process());
-          return traffic.operations_by(Path::ring) != 0 && traffic.operations_by(Path::message) != 0;
+          return traffic.operations_by(Protocol::ring) != 0 && traffic.operations_by(Protocol::message) != 0;
         };
         // While the target has no core, everything becomes a message.
         for (int round = 0; round < 100 && !goes_both_ways(); ++round) {

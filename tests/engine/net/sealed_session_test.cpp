@@ -236,10 +236,10 @@ TEST(SealedEngine, RejectsConfigurationsWithoutEncryption) {
   mpix_engine_config_init(&config);
   config.encrypt = 1;
   mpix_engine_t* engine = nullptr;
-  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
   EXPECT_EQ(mpix_engine_create(&config, &job, &engine), MPIX_ENGINE_BAD_ARGUMENT);
   config.exposed_only = 1;
-  config.paths |= MPIX_ENGINE_PATH_NETWORK;
+  config.protocols |= MPIX_ENGINE_PROTOCOL_NETWORK;
   EXPECT_EQ(mpix_engine_create(&config, &job, &engine), MPIX_ENGINE_BAD_ARGUMENT);
 }
 

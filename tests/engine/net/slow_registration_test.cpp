@@ -40,7 +40,7 @@ namespace mpixrma::engine {
 namespace {
 
 void only_network(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_NETWORK;
+  config.protocols = MPIX_ENGINE_PROTOCOL_NETWORK;
   config.network_without_hardware = 1;
 }
 
@@ -80,7 +80,7 @@ TEST(SlowRegistration, OriginsUseMessagesDuringRegistration) {
       EXPECT_TRUE(rank.wait_for_value(1, held, 1)) << "nobody has asked for a key";
       use(rank, 1, rank.published(1, 0) + place, 7);  // while it is certainly held up
       use(rank, 1, rank.published(1, 1) + place, 9);
-      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 0u);
+      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Protocol::network), 0u);
       rank.signal(used, 1);
       EXPECT_TRUE(rank.wait_for_value(1, ended, 1));
       await_key(rank, 1, rank.published(1, 0));
@@ -121,7 +121,7 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesDuringRegistration) {
       ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
     };
     auto const by_key = [&] {
-      return rank.engine().traffic.statistics().traffic.operations_by(Path::network);
+      return rank.engine().traffic.statistics().traffic.operations_by(Protocol::network);
     };
     if (rank.rank() == 0) {
       put();

@@ -152,7 +152,7 @@ void look_now_and_then(Engine& engine) {
 }
 
 void without_kernel(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_RING | MPIX_ENGINE_PATH_DIRECT;
+  config.protocols = MPIX_ENGINE_PROTOCOL_RING | MPIX_ENGINE_PROTOCOL_DIRECT;
 }
 
 struct Case {
@@ -191,7 +191,7 @@ TEST_P(StagedRing, MatchesModel) {
         for (int i = 0; i < 300 / test::slowness && !::testing::Test::HasFailure(); ++i) model.operate();
         model.compare();
         auto const traffic = rank.engine().traffic.with(Rank::process_of(1));
-        EXPECT_TRUE(!GetParam().always_polls || traffic.operations_by(Path::ring) != 0);
+        EXPECT_TRUE(!GetParam().always_polls || traffic.operations_by(Protocol::ring) != 0);
       },
       [](std::int64_t const*) {}, target_of(GetParam()));
 }

@@ -34,7 +34,7 @@ constexpr std::uint64_t pattern_word = 0x5eed;
 constexpr std::uint64_t intruder_name = 0xbad;
 
 void only_messages(mpix_engine_config& config, int rank) {
-  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
   // Many log lines about dropped messages are expected.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank != intruder) ::dup2(nowhere, STDERR_FILENO);

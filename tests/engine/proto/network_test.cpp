@@ -16,7 +16,7 @@ namespace mpixrma::engine {
 namespace {
 
 void only_network(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_NETWORK;
+  config.protocols = MPIX_ENGINE_PROTOCOL_NETWORK;
   config.network_without_hardware = 1;
 }
 
@@ -54,7 +54,7 @@ void get_then_put(OpFlags flags, void (*between)(Rank&)) {
         complete_all(rank);
         ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
       }
-      EXPECT_GE(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 120u);
+      EXPECT_GE(rank.engine().traffic.statistics().traffic.operations_by(Protocol::network), 120u);
     }
     rank.barrier();
   });
@@ -175,9 +175,10 @@ TEST(Network, LooksUpUnregisteredAddressOncePerSegmentVersion) {
     // The agent's replies show that the segments have changed, and later that there is a key.
     if (rank.rank() == 0) {
       await_key(rank, 1, rank.published(1, 0));
-      std::uint64_t const before = rank.engine().traffic.statistics().traffic.operations_by(Path::network);
+      std::uint64_t const before =
+          rank.engine().traffic.statistics().traffic.operations_by(Protocol::network);
       put_all(2);
-      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), before + puts);
+      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Protocol::network), before + puts);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -233,7 +234,7 @@ void put_to_stopped_target(Named named) {
         EXPECT_EQ(waiter.status, Status::ok);
       }
       auto const by_key = [&] {
-        return rank.engine().traffic.statistics().traffic.operations_by(Path::network);
+        return rank.engine().traffic.statistics().traffic.operations_by(Protocol::network);
       };
       EXPECT_EQ(by_key(), 0u);
       rank.publish(4, rank.engine().traffic.statistics().traffic.messages_sent);
@@ -278,11 +279,11 @@ void put_while_key_arrives(OpFlags flags) {
       rank.barrier();
       if (rank.rank() == 0) {
         auto const traffic = [&] { return rank.engine().traffic.statistics().traffic; };
-        std::uint64_t const before = traffic().operations_by(Path::network);
-        std::uint64_t const messages_before = traffic().operations_by(Path::message);
+        std::uint64_t const before = traffic().operations_by(Protocol::network);
+        std::uint64_t const messages_before = traffic().operations_by(Protocol::message);
         std::deque<std::vector<std::int64_t>> sent;
         std::int64_t value = 0;
-        while (traffic().operations_by(Path::network) < before + 3) {
+        while (traffic().operations_by(Protocol::network) < before + 3) {
           if (sent.size() == 64) {
             complete_all(rank);
             sent.clear();
@@ -295,7 +296,7 @@ void put_while_key_arrives(OpFlags flags) {
         complete_all(rank);
         ASSERT_EQ(std::count(found.begin(), found.end(), value), static_cast<std::ptrdiff_t>(words))
             << "round " << round;
-        by_message += traffic().operations_by(Path::message) - messages_before;
+        by_message += traffic().operations_by(Protocol::message) - messages_before;
         rank.publish(1, static_cast<std::uint64_t>(value));
       }
       rank.barrier();
@@ -321,7 +322,7 @@ TEST(Network, OverlappingPutsKeepTheirOrderWhileTheKeyArrives) {
 
 /// Also captures stderr: the engine prints before the body of the test runs.
 void expect_hardware(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_NETWORK;
+  config.protocols = MPIX_ENGINE_PROTOCOL_NETWORK;
   config.network_hardware_expected = 1;
   config.one_host = 0;  // otherwise UCX starts, and the engine prints, with the first message
   ::testing::internal::CaptureStderr();
@@ -350,7 +351,7 @@ TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
     rank.barrier();
     if (rank.rank() == 0) {
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
-      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 0u);
+      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Protocol::network), 0u);
     }
     rank.barrier();
     ::munmap(memory, bytes);

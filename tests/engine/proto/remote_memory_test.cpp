@@ -23,7 +23,7 @@ bool put_arrives(unsigned paths) {
   run_job(
       ranks,
       [=](mpix_engine_config& config) {
-        config.paths = paths;
+        config.protocols = paths;
         config.network_without_hardware = 1;
       },
       [=](Rank& rank) {
@@ -45,12 +45,14 @@ bool put_arrives(unsigned paths) {
 }
 
 TEST(RemoteMemory, IsUnavailableWithoutTheNetworkProtocol) {
-  EXPECT_FALSE(
-      put_arrives(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_MESSAGE));
+  EXPECT_FALSE(put_arrives(MPIX_ENGINE_PROTOCOL_DIRECT | MPIX_ENGINE_PROTOCOL_CROSS_MEMORY |
+                           MPIX_ENGINE_PROTOCOL_MESSAGE));
 }
 
 /// Shows that the test above would detect an arriving put.
-TEST(RemoteMemory, IsAvailableWithTheNetworkProtocol) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_NETWORK)); }
+TEST(RemoteMemory, IsAvailableWithTheNetworkProtocol) {
+  EXPECT_TRUE(put_arrives(MPIX_ENGINE_PROTOCOL_NETWORK));
+}
 
 }  // namespace
 }  // namespace mpixrma::test

@@ -24,7 +24,7 @@ void defer(mpix_engine_config& config) { config.one_host = 1; }
 
 void defer_with_messages(mpix_engine_config& config) {
   defer(config);
-  config.paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_MESSAGE;
+  config.protocols = MPIX_ENGINE_PROTOCOL_DIRECT | MPIX_ENGINE_PROTOCOL_MESSAGE;
 }
 
 /// Whether UCX has created a worker in this process. A worker's queue is in shared memory.
@@ -139,7 +139,7 @@ TEST(DeferredNetwork, AllProcessesMayNeedItAtOnce) {
 TEST(DeferredNetwork, AllChannelsStartTogether) {
   add_everywhere(4, 3, [](mpix_engine_config& config) {
     defer(config);
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     config.channels = 4;
     config.thread_multiple = 1;
   });
@@ -261,7 +261,7 @@ TEST(DeferredNetwork, OperationsFailIfItCannotStart) {
 TEST(DeferredNetwork, ProcessWithoutMessagesIsSilentToItsPeers) {
   auto const messages_only = [](mpix_engine_config& config) {
     defer(config);
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
   };
   run_job(3, messages_only, [](Rank& rank) {
     std::vector<std::int64_t> const& heap = heap_of(rank);

@@ -305,7 +305,7 @@ TEST_P(EnginePath, FreedMemoryIsInaccessibleAndItsSuccessorIsFound) {
       }
       ASSERT_EQ(rank.engine().memory.free(memory), Status::ok);
       rank.barrier();
-      if (rank.rank() == 0 && GetParam().paths != MPIX_ENGINE_PATH_CROSS_MEMORY) {
+      if (rank.rank() == 0 && GetParam().paths != MPIX_ENGINE_PROTOCOL_CROSS_MEMORY) {
         EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.published(1, 0), 8)),
                   Status::bad_address);
       }

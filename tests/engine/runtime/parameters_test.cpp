@@ -98,13 +98,13 @@ TEST(Parameters, RefusalNamesParameterValueAndRange) {
 }
 
 TEST(Parameters, WordsSetPaths) {
-  EXPECT_EQ(set("path", "direct,message").config.paths,
-            static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_MESSAGE));
-  EXPECT_EQ(set("path", "cross_memory,ring").config.paths,
-            static_cast<unsigned>(MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RING));
-  EXPECT_EQ(set("path", "ring").config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_RING));
-  EXPECT_EQ(set("path", "auto").config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_ALL));
-  EXPECT_EQ(set("network", "never").config.paths & MPIX_ENGINE_PATH_NETWORK, 0U);
+  EXPECT_EQ(set("path", "direct,message").config.protocols,
+            static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_DIRECT | MPIX_ENGINE_PROTOCOL_MESSAGE));
+  EXPECT_EQ(set("path", "cross_memory,ring").config.protocols,
+            static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_CROSS_MEMORY | MPIX_ENGINE_PROTOCOL_RING));
+  EXPECT_EQ(set("path", "ring").config.protocols, static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_RING));
+  EXPECT_EQ(set("path", "auto").config.protocols, static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_ALL));
+  EXPECT_EQ(set("network", "never").config.protocols & MPIX_ENGINE_PROTOCOL_NETWORK, 0U);
   EXPECT_EQ(set("network", "warn").config.network_without_hardware, 0);
   EXPECT_EQ(set("network", "warn").config.network_hardware_expected, 1);
   EXPECT_EQ(set("network", "emulated").config.network_without_hardware, 1);
@@ -123,13 +123,14 @@ TEST(Parameters, WordsSetMethodsOfCopies) {
 TEST(Parameters, FormerValuesAreAcceptedWithTheNewName) {
   Outcome const agent = set("path", "agent");
   EXPECT_EQ(agent.status, 0);
-  EXPECT_EQ(agent.config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_MESSAGE));
+  EXPECT_EQ(agent.config.protocols, static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_MESSAGE));
   EXPECT_EQ(agent.why, "path has \"agent\", whose name is now \"ring,message\"");
-  EXPECT_EQ(
-      set("path", "agent,direct").config.paths,
-      static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_RING | MPIX_ENGINE_PATH_MESSAGE));
+  EXPECT_EQ(set("path", "agent,direct").config.protocols,
+            static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_DIRECT | MPIX_ENGINE_PROTOCOL_RING |
+                                  MPIX_ENGINE_PROTOCOL_MESSAGE));
   Outcome const rdma = set("path", "direct,rdma");
-  EXPECT_EQ(rdma.config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_NETWORK));
+  EXPECT_EQ(rdma.config.protocols,
+            static_cast<unsigned>(MPIX_ENGINE_PROTOCOL_DIRECT | MPIX_ENGINE_PROTOCOL_NETWORK));
   EXPECT_EQ(rdma.why, "path has \"rdma\", whose name is now \"network\"");
   EXPECT_EQ(set("path", "direct,message").why, "");
   EXPECT_NE(set("path", "agent,far").status, 0);

@@ -91,7 +91,7 @@ class TwoCores : public ::testing::Test {
 
 TEST_F(TwoCores, AgentAvoidsCoreOfItsProcess) {
   auto const configure = [](mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     config.channels = 1;
     bind(0);  // both processes: core 1 is unused
   };
@@ -103,7 +103,7 @@ TEST_F(TwoCores, AgentAvoidsCoreOfItsProcess) {
 
 TEST_F(TwoCores, AgentStaysIfEveryCoreIsTaken) {
   auto const configure = [](mpix_engine_config& config, int rank) {
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     config.channels = 1;
     bind(static_cast<unsigned>(rank));
   };
@@ -115,7 +115,7 @@ TEST_F(TwoCores, AgentStaysIfEveryCoreIsTaken) {
 
 TEST_F(TwoCores, AgentRunsOnConfiguredCores) {
   auto const configure = [](mpix_engine_config& config, int rank) {
-    config.paths = MPIX_ENGINE_PATH_MESSAGE;
+    config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
     config.channels = 1;
     config.agent_cores = rank == 0 ? "bound" : "0-1";
     bind(0);

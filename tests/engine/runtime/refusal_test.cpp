@@ -282,8 +282,8 @@ TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
       EXPECT_EQ(values[0], -1);
       // Counted as one operation, by the protocol that has finished it.
       Traffic const traffic = rank.engine().traffic.statistics().traffic;
-      EXPECT_EQ(traffic.operations_by(Path::message), 1u);
-      EXPECT_EQ(traffic.bytes[static_cast<std::size_t>(Path::message)], put.target_layout.size());
+      EXPECT_EQ(traffic.operations_by(Protocol::message), 1u);
+      EXPECT_EQ(traffic.bytes[static_cast<std::size_t>(Protocol::message)], put.target_layout.size());
     }
     rank.barrier();
     if (rank.rank() == 1) {

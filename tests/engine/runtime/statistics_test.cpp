@@ -10,8 +10,8 @@ namespace {
 
 struct ExpectedPaths {
   PathCase paths;
-  Path transfers;
-  Path rmws;  ///< not by the kernel and not by UCX put and get
+  Protocol transfers;
+  Protocol rmws;  ///< not by the kernel and not by UCX put and get
 };
 
 class EngineStatistics : public ::testing::TestWithParam<ExpectedPaths> {};
@@ -19,10 +19,12 @@ class EngineStatistics : public ::testing::TestWithParam<ExpectedPaths> {};
 INSTANTIATE_TEST_SUITE_P(
     Paths, EngineStatistics,
     ::testing::Values(
-        ExpectedPaths{{"direct", MPIX_ENGINE_PATH_DIRECT, 0}, Path::direct, Path::direct},
-        ExpectedPaths{{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0}, Path::cross_memory, Path::message},
-        ExpectedPaths{{"network", MPIX_ENGINE_PATH_NETWORK, 1}, Path::network, Path::message},
-        ExpectedPaths{{"message", MPIX_ENGINE_PATH_MESSAGE, 0}, Path::message, Path::message}),
+        ExpectedPaths{{"direct", MPIX_ENGINE_PROTOCOL_DIRECT, 0}, Protocol::direct, Protocol::direct},
+        ExpectedPaths{{"cross_memory", MPIX_ENGINE_PROTOCOL_CROSS_MEMORY, 0},
+                      Protocol::cross_memory,
+                      Protocol::message},
+        ExpectedPaths{{"network", MPIX_ENGINE_PROTOCOL_NETWORK, 1}, Protocol::network, Protocol::message},
+        ExpectedPaths{{"message", MPIX_ENGINE_PROTOCOL_MESSAGE, 0}, Protocol::message, Protocol::message}),
     [](auto const& instance) { return std::string(instance.param.paths.name); });
 
 constexpr std::uint64_t puts = 30;
@@ -50,10 +52,10 @@ void operate(Rank& rank, int target) {
 
 /// Adds to `traffic` the expected counts of operate().
 void expect(Traffic& traffic, ExpectedPaths const& expected, bool direct_counts) {
-  auto const add = [&](Path path, std::uint64_t operations, std::uint64_t bytes) {
-    if (path == Path::direct && !direct_counts) return;
-    traffic.operations[static_cast<std::size_t>(path)] += operations;
-    traffic.bytes[static_cast<std::size_t>(path)] += bytes;
+  auto const add = [&](Protocol protocol, std::uint64_t operations, std::uint64_t bytes) {
+    if (protocol == Protocol::direct && !direct_counts) return;
+    traffic.operations[static_cast<std::size_t>(protocol)] += operations;
+    traffic.bytes[static_cast<std::size_t>(protocol)] += bytes;
   };
   add(expected.transfers, puts + gets, puts * put_bytes + gets * get_bytes);
   add(expected.rmws, rmws, rmws * 8);
@@ -61,7 +63,7 @@ void expect(Traffic& traffic, ExpectedPaths const& expected, bool direct_counts)
 
 void check(ExpectedPaths const& expected, bool direct_counts) {
   auto const configure = [&](mpix_engine_config& config) {
-    config.paths = expected.paths.paths;
+    config.protocols = expected.paths.paths;
     config.network_without_hardware = expected.paths.network_without_hardware;
     config.count_direct = direct_counts ? 1 : 0;
   };
@@ -70,7 +72,7 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
     if (rank.rank() == 0) {
       Traffic wanted[3];
       for (int target = 1; target < 3; ++target) {
-        if (expected.transfers == Path::network) await_key(rank, target, rank.published(target, 0));
+        if (expected.transfers == Protocol::network) await_key(rank, target, rank.published(target, 0));
         wanted[target] = rank.engine().traffic.with(Rank::process_of(target));
       }
       operate(rank, 1);
@@ -93,7 +95,7 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
       EXPECT_EQ(all.messages_sent, sum.messages_sent);
       mpix_engine_traffic shown;
       mpix_engine_read_traffic(&rank.engine(), &shown);
-      for (std::size_t path = 0; path < path_count; ++path) {
+      for (std::size_t path = 0; path < protocol_count; ++path) {
         EXPECT_EQ(shown.operations[path], all.operations[path]);
         EXPECT_EQ(shown.bytes[path], all.bytes[path]);
       }
@@ -128,8 +130,8 @@ TEST(EngineStatistic, CountAnOperationAndItsNotificationOnce) {
         ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       }
       Traffic const found = rank.engine().traffic.with(Rank::process_of(1));
-      EXPECT_EQ(found.operations_by(Path::direct), 1u);
-      EXPECT_EQ(found.operations_by(Path::cross_memory) + found.operations_by(Path::message), 1u);
+      EXPECT_EQ(found.operations_by(Protocol::direct), 1u);
+      EXPECT_EQ(found.operations_by(Protocol::cross_memory) + found.operations_by(Protocol::message), 1u);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -147,7 +149,7 @@ TEST(EngineStatistic, ExcludeRefusedOperations) {
       EXPECT_EQ(run(rank.engine(), rank.peer(1),
                     contiguous(OpKind::put, &out, rank.published(1, 0) + Buffers::bytes + (1 << 20), 8)),
                 Status::bad_address);
-      EXPECT_EQ(rank.engine().traffic.with(Rank::process_of(1)).operations_by(Path::direct), 0u);
+      EXPECT_EQ(rank.engine().traffic.with(Rank::process_of(1)).operations_by(Protocol::direct), 0u);
     }
     rank.barrier();
   });

@@ -29,7 +29,7 @@ constexpr std::uint64_t value = 77;
 constexpr std::uint64_t origin_name = 0xbad;
 
 void configure(mpix_engine_config& config, int rank) {
-  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
   // Log lines about dropped messages are expected.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank == victim) ::dup2(nowhere, STDERR_FILENO);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t context = 7;
 
 void messages_only(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
   config.fragment_bytes = 4096;
   config.credit_bytes = 16384;
 }

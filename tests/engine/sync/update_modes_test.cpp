@@ -327,22 +327,24 @@ TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfIntAreExact) { run_contest<st
 
 /// An accumulate of integers goes through the kernel as long as the target's memory is updated by arrays.
 TEST(UpdateModesOfPaths, CrossMemoryServesIntegersUntilSingleElementsAreUpdated) {
-  auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_CROSS_MEMORY; };
+  auto const configure = [](mpix_engine_config& config) {
+    config.protocols = MPIX_ENGINE_PROTOCOL_CROSS_MEMORY;
+  };
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
       std::vector<std::int64_t> ones(100, 1);
       auto const sum = sum_of(ones, rank.published(1, 2), OpFlags::element_atomic);
-      auto const through = [&](Path path) {
-        return rank.engine().traffic.statistics().traffic.operations[static_cast<std::size_t>(path)];
+      auto const through = [&](Protocol protocol) {
+        return rank.engine().traffic.statistics().traffic.operations[static_cast<std::size_t>(protocol)];
       };
       ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
-      EXPECT_EQ(through(Path::cross_memory), 1u);
+      EXPECT_EQ(through(Protocol::cross_memory), 1u);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), add_of(ones.data(), 1, rank.published(1, 2) + 80)),
                 Status::ok);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
-      EXPECT_EQ(through(Path::cross_memory), 1u);
-      EXPECT_EQ(through(Path::message), 2u);
+      EXPECT_EQ(through(Protocol::cross_memory), 1u);
+      EXPECT_EQ(through(Protocol::message), 2u);
     }
     rank.barrier();
     auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(2));

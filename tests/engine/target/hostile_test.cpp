@@ -345,7 +345,7 @@ void run_hostile_peer(Rank& rank, std::uint64_t seed) {
 }
 
 void configure(mpix_engine_config& config, int rank) {
-  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  config.protocols = MPIX_ENGINE_PROTOCOL_MESSAGE;
   // Log lines for dropped messages are expected, but too many here.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank == victim) ::dup2(nowhere, STDERR_FILENO);
