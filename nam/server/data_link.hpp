@@ -27,19 +27,19 @@ namespace mpixrma::nam {
 class DataLink {
  public:
   struct Events {
-    std::function<void()> on_ready;                        ///< the process is ready for the first time
-    std::function<void(Error const&)> on_failed;           ///< the start has failed; waits for retry()
-    std::function<std::vector<uid_t>()> admins;            ///< current administrators of the server
-    std::function<std::uint64_t()> window_count;           ///< windows of the grant in the catalog
-    std::function<Json(std::uint64_t after)> window_page;  ///< the windows of the catalog after `after`
-    std::function<void()> on_memory_lost;                  ///< the content of windows is lost. Throws Error
-    std::function<std::string(Json const&)> create;  ///< stores a window, returns its port. Throws Error
-    std::function<void()> on_ended;                  ///< after end()
+    std::function<void()> on_ready{};                        ///< the process is ready for the first time
+    std::function<void(Error const&)> on_failed{};           ///< the start has failed; waits for retry()
+    std::function<std::vector<uid_t>()> admins{};            ///< current administrators of the server
+    std::function<std::uint64_t()> window_count{};           ///< windows of the grant in the catalog
+    std::function<Json(std::uint64_t after)> window_page{};  ///< the windows of the catalog after `after`
+    std::function<void()> on_memory_lost{};                  ///< the content of windows is lost. Throws Error
+    std::function<std::string(Json const&)> create{};  ///< stores a window, returns its port. Throws Error
+    std::function<void()> on_ended{};                  ///< after end()
     /// A denied request of a session, for the audit, and the user whose budget of audit lines it uses.
-    std::function<void(Json const&, uid_t)> on_denied;
-    std::function<void(std::string const&)> on_window_lost;  ///< a window of the catalog is missing
-    std::function<GrantFile::Opened()> open_file;            ///< of a grant stored in a file. Throws Error
-    std::function<void()> on_file_complete;                  ///< the file is complete. Throws Error
+    std::function<void(Json const&, uid_t)> on_denied{};
+    std::function<void(std::string const&)> on_window_lost{};  ///< a window of the catalog is missing
+    std::function<GrantFile::Opened()> open_file{};            ///< of a grant stored in a file. Throws Error
+    std::function<void()> on_file_complete{};                  ///< the file is complete. Throws Error
   };
 
   /// `setup` is the message that the data process gets, without the windows. `storage`: of the grant.
@@ -48,8 +48,7 @@ class DataLink {
            std::string fairness_group, Events events);
 
   /// Whether start() is tried again after the catalog could not be written: its disk was full, or another
-  /// process had locked it. After a shortage of descriptors
-  /// or memory, start() is always tried again.
+  /// process had locked it. After a shortage of descriptors or memory, start() is always tried again.
   enum class OnFailure { give_up, try_again };
   /// Adopts the data process that runs, or starts one.
   void start(OnFailure on_failure);

@@ -81,8 +81,8 @@ TEST(AddressQueries, EndWithTheProcessThatIsAsked) {
   int failures = 0;
   // The child may not have run yet: the query is repeated.
   for (int turn = 0; turn < 20 * many_turns && failures == 0; ++turn) {
-    queries.take_answers(
-        [&](AddressQueries::Answer const& answer) { failures += answer.failure != nullptr; });
+    queries.take_results(
+        [&](AddressQueries::Result const& result) { failures += result.failure != nullptr; });
     ::usleep(1000);
   }
   EXPECT_EQ(failures, 1);
