@@ -26,7 +26,7 @@ struct mpix_bootstrap {
 
   /** Returns the blob that process `process` published. Needs no action of the application at the other
    * process. The outputs are valid until the next call. Returns nonzero if there is no blob. Called from any
-   * application thread, by one thread at a time, after await_address has succeeded if there is one. */
+   * thread, by one thread at a time, after await_address has succeeded if there is one. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
 
   /** Returns a file descriptor that becomes readable when processes have ended. exit_fd and next_exited may
@@ -39,7 +39,7 @@ struct mpix_bootstrap {
   int (*next_exited)(void* context, uint64_t* process);
 
   /** Waits until peer_address need not wait for this process. Returns nonzero if there is no blob. Called
-   * from any application thread, by several threads at once. May be NULL: then operations to all processes
+   * from any thread, by several threads at once. May be NULL: then operations to all processes
    * wait while peer_address waits. */
   int (*await_address)(void* context, uint64_t process);
 };

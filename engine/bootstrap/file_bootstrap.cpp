@@ -212,7 +212,12 @@ bool mpix_file_bootstrap::await_address(std::uint64_t process) {
 }
 
 int mpix_file_bootstrap::find(std::uint64_t process, void const** address, std::size_t* length) {
-  if (!await_address(process)) return -1;
+  // First what await_address() has read: the file disappears when the process ends.
+  auto const read_before = [&] {
+    std::lock_guard const held(lock_);
+    return addresses_.contains(process);
+  };
+  if (!read_before() && !await_address(process)) return -1;
   std::lock_guard const held(lock_);
   Bytes const& kept = addresses_.at(process);
   *address = kept.data();

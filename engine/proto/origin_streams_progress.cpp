@@ -1,5 +1,6 @@
 /// OriginStreams: progress of operations that have been issued.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/origin/peer_state.hpp"
@@ -38,7 +39,12 @@ void OriginStreams::progress_due() {
     Peer& peer = *due_.back();
     due_.pop_back();
     peer.state().messages.is_due = false;
-    progress(peer);
+    try {
+      progress(peer);
+    } catch (std::bad_alloc const&) {
+      note_due(peer);  // no later event may make it due again
+      throw;
+    }
   }
 }
 

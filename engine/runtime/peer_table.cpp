@@ -20,7 +20,7 @@ Peer* PeerTable::find(std::uint64_t process, std::span<std::byte const> publishe
   Peer* found = known(process);
   if (found == nullptr) {
     lost = take_lost();
-    bool const has_address = !published.empty() || await_address(process, held);
+    bool const has_address = !published.empty() || await_address(process, held, lost);
     found = known(process);  // another thread may have made it meanwhile
     if (found == nullptr && has_address) found = make(process, published);
   }
@@ -28,11 +28,12 @@ Peer* PeerTable::find(std::uint64_t process, std::span<std::byte const> publishe
   return found;
 }
 
-/// Waits without the lock, which operations to other processes take.
-bool PeerTable::await_address(std::uint64_t process, std::unique_lock<std::mutex>& held) {
+/// Waits without the lock, which operations to other processes take. First destroys `lost`.
+bool PeerTable::await_address(std::uint64_t process, std::unique_lock<std::mutex>& held, LostPeers& lost) {
   mpix_bootstrap const& job = state_.bootstrap;
   if (job.await_address == nullptr || process == job.process) return true;
   held.unlock();
+  lost.clear();
   bool const found = job.await_address(job.context, process) == 0;
   held.lock();
   return found;

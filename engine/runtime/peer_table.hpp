@@ -50,7 +50,7 @@ class PeerTable {
 
  private:
   using LostPeers = std::vector<std::unique_ptr<Peer>>;
-  bool await_address(std::uint64_t process, std::unique_lock<std::mutex>& held);
+  bool await_address(std::uint64_t process, std::unique_lock<std::mutex>& held, LostPeers& lost);
   Peer* make(std::uint64_t process, std::span<std::byte const> published);
   std::unique_ptr<PeerState> state_of(ProcessAddress address);
   LostPeers take_lost();

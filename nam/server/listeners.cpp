@@ -79,8 +79,8 @@ void Listeners::open_unix(Options const& options, MainProcessLink& main_process)
   ScopedUmask const mask(S_IWGRP | S_IWOTH);
   if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
   add(listen_unix(options.socket, 0666));
-  main_process.keep_listener(listeners_.back(), "");
   owns_path_ = true;
+  main_process.keep_listener(listeners_.back(), "");
 }
 
 void Listeners::remove_path() const noexcept {
@@ -90,10 +90,9 @@ void Listeners::remove_path() const noexcept {
 void Listeners::open_tcp(Options const& options, std::string const& endpoint, MainProcessLink& main_process) {
   try {
     FileDescriptor listener = listen_tcp(endpoint);
-    address_.port = port_of(listener);
     std::string const host = parse_endpoint(endpoint).value().host;
-    if (address_.host.empty()) address_.host = host;
     main_process.keep_listener(listener, host);
+    if (address_.host.empty()) address_.host = host;
     add(std::move(listener));
   } catch (Error const& error) {
     if (options.listen_given) throw;

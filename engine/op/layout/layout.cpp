@@ -86,6 +86,10 @@ LayoutRun LayoutCursor::next_part(std::size_t limit) noexcept {
       LayoutRun const part{origin_ + run.offset + static_cast<std::ptrdiff_t>(within_), length};
       within_ += length;
       remaining_ -= length;
+      if (within_ == run.length && run_ + 1 < runs.size()) {  // next() goes on with whole runs
+        within_ = 0;
+        ++run_;
+      }
       return part;
     }
     within_ = 0;

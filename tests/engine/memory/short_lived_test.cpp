@@ -133,7 +133,7 @@ class ShortLived : public ::testing::TestWithParam<unsigned> {};
 
 int wanted_children() {
   char const* const given = std::getenv("MPIX_TEST_CHILDREN");
-  return given != nullptr ? std::atoi(given) : 60 / (test::slowness * test::shortened(2));
+  return given != nullptr ? std::atoi(given) : std::max(60 / (test::slowness * test::shortened(2)), 8);
 }
 
 TEST_P(ShortLived, ResourcesOfEndedPeersAreReleased) {

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
             failed = get_with_freed_request(address);
         } else if (0 == strcmp(mode, "seen") || 0 == strcmp(mode, "asked") || 0 == strcmp(mode, "waited")) {
             MPI_Request request = MPI_REQUEST_NULL;
-            failed = get_that_is_seen(address, 0 == strcmp(mode, "waited"), 0 != strcmp(mode, "seen"),
+            failed = get_that_is_seen(address, 0 == strcmp(mode, "waited"), 0 == strcmp(mode, "asked"),
                                       &request);
         } else if (0 == strcmp(mode, "object") || 0 == strcmp(mode, "object_waited")) {
             failed = get_by_object(address, 0 == strcmp(mode, "object_waited"));
