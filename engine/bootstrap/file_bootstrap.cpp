@@ -104,6 +104,7 @@ struct mpix_file_bootstrap {
   bool wait(std::size_t count) const;
 
  private:
+  char const* open_directory();
   int publish(std::byte const* address, std::size_t length);
   bool await_address(std::uint64_t process);
   int find(std::uint64_t process, void const** address, std::size_t* length);
@@ -124,21 +125,19 @@ struct mpix_file_bootstrap {
   std::map<std::uint64_t, Bytes> addresses_;  ///< addresses that were requested
 };
 
-bool mpix_file_bootstrap::open() {
-  char const* reason = nullptr;
+/// Opens the directory; returns why it cannot be used, or nullptr.
+char const* mpix_file_bootstrap::open_directory() {
   struct stat status {};
-  if (::mkdir(path_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    reason = std::strerror(errno);
-  } else if (directory_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-             !directory_ || ::fstat(directory_.get(), &status) != 0) {
-    reason = std::strerror(errno);
-  } else if (status.st_uid != ::geteuid()) {
-    reason = "it belongs to another user";
-  } else if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    reason = "other users can access it; its mode must be 0700";
-  } else if (!notices_.open(directory_.get())) {
-    reason = std::strerror(errno);
-  }
+  bool const exists = ::mkdir(path_.c_str(), S_IRWXU) == 0 || errno == EEXIST;
+  if (exists) directory_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory_ || ::fstat(directory_.get(), &status) != 0) return std::strerror(errno);
+  if (status.st_uid != ::geteuid()) return "it belongs to another user";
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return "other users can access it; its mode must be 0700";
+  return notices_.open(directory_.get()) ? nullptr : std::strerror(errno);
+}
+
+bool mpix_file_bootstrap::open() {
+  char const* const reason = open_directory();
   if (reason != nullptr)
     common_log.write(LogLevel::error, "the directory %s cannot be used to find processes: %s", path_.c_str(),
                      reason);
