@@ -38,7 +38,6 @@
 namespace mpixrma::engine {
 namespace {
 
-std::uint64_t wanted_messages() { return 1000000u / static_cast<unsigned>(test::shortened(4)); }
 constexpr std::chrono::seconds longest{test::sanitized ? 20 : 45};
 constexpr std::size_t page = 4096;
 constexpr std::size_t target_bytes = 16 * page;  ///< a segment between pages with a pattern
@@ -324,7 +323,7 @@ void run_hostile_peer(Rank& rank, std::uint64_t seed) {
   Text const opened = test::handshake_message(make_handshake(target.secret, opening, encode(self.address)));
   sender.send(wire::MessageClass::request, opened.header, opened.payload, eager);
   auto const end = std::chrono::steady_clock::now() + longest;
-  std::uint64_t const messages = wanted_messages();
+  std::uint64_t const messages = 1000000u / static_cast<unsigned>(test::shortened(4));
   std::uint64_t sent = 0;
   while (sent < messages && (sent % 1024 != 0 || std::chrono::steady_clock::now() < end)) {
     bool const request = generator.random_below(10) != 0;
