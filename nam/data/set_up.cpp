@@ -5,8 +5,10 @@
 
 #include "nam/data/data_process.hpp"
 #include "nam/process/admission.hpp"
+#include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
 #include "nam/protocol/descriptors.hpp"
+#include "nam/protocol/shortage.hpp"
 #include "nam/protocol/socket.hpp"
 
 namespace mpixrma::nam {
@@ -73,7 +75,7 @@ void DataProcess::reserve_next() {
 void DataProcess::finish_set_up() {
   memory_.free.emplace(memory_.storage->bytes());
   loop_.watch(adoption_.socket.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
-  catalog_.loading.emplace();
+  catalog_.loading = Loading{};
   control_->post({{"op", "load"}, {"after", 0u}});
 }
 
@@ -136,6 +138,9 @@ void DataProcess::load(Json const& page) {
       memory = memory_to_pass();
     }
     if (memory_.file && !loaded.adopted) memory_.storage->is_fresh() ? load_windows() : store_all();
+  } catch (Shortage const& error) {
+    log(Severity::warning, error.what());
+    return loop_.stop();  // it may pass: the control process starts another process after a pause
   } catch (Error const& error) {
     return refuse_grant(error);
   }
@@ -156,6 +161,7 @@ void DataProcess::reconcile(Loading const& loaded) {
   for (std::string const& id : gone) drop(id, Ending::evicted);
   if (!loaded.adopted) {
     std::vector<std::string> kept;
+    kept.reserve(listed.size());
     for (auto const& [id, window] : listed) kept.push_back(id);
     memory_.shared->withdraw_others(kept);
   }
