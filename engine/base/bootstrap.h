@@ -39,8 +39,8 @@ struct mpix_bootstrap {
   int (*next_exited)(void* context, uint64_t* process);
 
   /** Waits until peer_address need not wait for this process. Returns nonzero if there is no blob. Called
-   * from any thread, by several threads at once. May be NULL: then operations to all processes
-   * wait while peer_address waits. */
+   * from any thread, the engine's agent included, by several threads at once. May be NULL: then operations
+   * to all processes wait while peer_address waits. */
   int (*await_address)(void* context, uint64_t process);
 };
 

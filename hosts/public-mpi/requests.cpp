@@ -80,7 +80,7 @@ std::unordered_map<mpix_handle_t, Request*> observed;
 std::atomic<bool> has_observed{false};  ///< `observed` has had an entry
 std::atomic<int> persistent_count{0};   ///< persistent requests ever created, the next tag
 
-thread_local bool is_getting_status = false;  ///< this thread is in MPI_Request_get_status
+thread_local bool leaves_failures = false;  ///< see LeavingFailures
 
 int query(void* object, MPI_Status* status) {
   auto& request = *static_cast<Request*>(object);
@@ -90,7 +90,7 @@ int query(void* object, MPI_Status* status) {
   status->MPI_TAG = MPI_ANY_TAG;
   status->MPI_ERROR = MPI_SUCCESS;
   // MPI_Request_free may follow, which calls no query: the failure is then reported by the next completion.
-  if (is_getting_status) return MPI_SUCCESS;
+  if (leaves_failures) return MPI_SUCCESS;
   request.code_delivered = true;
   status->MPI_ERROR = request.code;
   return request.code;
@@ -291,13 +291,8 @@ void request_freed(MPI_Request handle) {
   release(*freed);
 }
 
-int get_status(decltype(&MPI_Request_get_status) pass_on, MPI_Request handle, int* complete,
-               MPI_Status* status) {
-  bool const outer = std::exchange(is_getting_status, true);
-  int const code = pass_on(handle, complete, status);
-  is_getting_status = outer;
-  return code;
-}
+LeavingFailures::LeavingFailures() noexcept : outer_(std::exchange(leaves_failures, true)) {}
+LeavingFailures::~LeavingFailures() { leaves_failures = outer_; }
 
 bool objects_have_existed() noexcept { return persistent_count.load(std::memory_order_relaxed) != 0; }
 

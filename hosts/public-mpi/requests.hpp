@@ -37,9 +37,17 @@ int take_object_failure(MPI_Request request);
 /// The application frees `request`, which may be any MPI request.
 MPIX_HOST_API void request_freed(MPI_Request request);
 
-/// Calls `pass_on`, a definition of MPI_Request_get_status. The failure of a request is left to the call that
-/// completes the request or, if it is freed, to the next completion.
-MPIX_HOST_API int get_status(decltype(&MPI_Request_get_status) pass_on, MPI_Request request, int* complete,
-                             MPI_Status* status);
+/// While an object exists, MPI functions that this thread calls take no failure of a request: it is left to
+/// the call that completes the request or, if it is freed, to the next completion.
+class MPIX_HOST_API LeavingFailures {
+ public:
+  LeavingFailures() noexcept;
+  LeavingFailures(LeavingFailures const&) = delete;
+  LeavingFailures& operator=(LeavingFailures const&) = delete;
+  ~LeavingFailures();
+
+ private:
+  bool outer_;
+};
 
 }  // namespace mpixrma::host

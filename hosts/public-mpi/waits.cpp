@@ -21,7 +21,7 @@
 namespace {
 
 using mpixrma::host::completes;
-using mpixrma::host::get_status;
+using mpixrma::host::LeavingFailures;
 using mpixrma::host::next;
 using mpixrma::host::report_failure_of;
 using mpixrma::host::report_failures_of;
@@ -157,6 +157,13 @@ int test_some(decltype(&MPI_Testsome) pass_on, int count, MPI_Request* requests,
   return completes(code) ? report_failures_of({*completed, indices, requests, statuses}, code) : code;
 }
 
+/// MPI_Request_get_status and its forms for several requests.
+template <typename PassOn, typename... Arguments>
+int get_status(PassOn pass_on, Arguments... arguments) {
+  LeavingFailures const scope;
+  return pass_on(arguments...);
+}
+
 }  // namespace
 
 // Defines both names of MPI's `call`, with these parameters, by `function`. Each forwards to the next
@@ -185,6 +192,19 @@ MPIX_HOST_DEFINE_BOTH(Mprobe, matched_probe,
                       tag, comm, message, status)
 MPIX_HOST_DEFINE_BOTH(Request_get_status, get_status,
                       (MPI_Request request, int* complete, MPI_Status* status), request, complete, status)
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+MPIX_HOST_DEFINE_BOTH(Request_get_status_all, get_status,
+                      (int count, MPI_Request const requests[], int* complete, MPI_Status statuses[]), count,
+                      requests, complete, statuses)
+MPIX_HOST_DEFINE_BOTH(Request_get_status_any, get_status,
+                      (int count, MPI_Request const requests[], int* index, int* complete,
+                       MPI_Status* status),
+                      count, requests, index, complete, status)
+MPIX_HOST_DEFINE_BOTH(Request_get_status_some, get_status,
+                      (int count, MPI_Request const requests[], int* completed, int indices[],
+                       MPI_Status statuses[]),
+                      count, requests, completed, indices, statuses)
+#endif
 MPIX_HOST_DEFINE_BOTH(Wait, wait, (MPI_Request * request, MPI_Status* status), request, status)
 MPIX_HOST_DEFINE_BOTH(Waitall, wait_all, (int count, MPI_Request requests[], MPI_Status statuses[]), count,
                       requests, statuses)
