@@ -41,6 +41,11 @@ static int start_count;
 /* The most recently returned address. The engine copies it. */
 static uint8_t *given = NULL;
 
+static bool is_complete(const struct query *query)
+{
+    return query->is_answered && !query->is_asking;
+}
+
 /* Removes and frees the query that `*place` refers to. */
 static void discard(struct query **place)
 {
@@ -57,7 +62,7 @@ void ompi_osc_mpix_modex_stop(void)
     struct query **place = &queries;
     pthread_mutex_lock(&lock);
     while (NULL != *place) {
-        if ((*place)->is_answered) {
+        if (is_complete(*place)) {
             discard(place);
         } else {
             place = &(*place)->next;
@@ -159,11 +164,6 @@ static void ask(uint64_t process)
         discard(find(process));
     }
     pthread_cond_broadcast(&answer_arrived);
-}
-
-static bool is_complete(const struct query *query)
-{
-    return query->is_answered && !query->is_asking;
 }
 
 /* Waits for the answer to the query of this process. Returns whether the process has published data. The lock

@@ -1,5 +1,7 @@
 #include "engine/net/connections.hpp"
 
+#include <new>
+
 #include "engine/base/liveness.hpp"
 #include "engine/base/shared_memory.hpp"
 
@@ -55,13 +57,17 @@ void Connections::note_failed_connection(std::uint64_t process, Location const& 
 void Connections::fail(ucp_ep_h endpoint, char const* reason) {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
-  // A disconnecting connection is idle. If the process has ended, the next connection to it detects that.
-  if (Connection const& connection = by_process_[found->second]; connection.disconnecting)
-    return queue_disconnect({.process = found->second,
-                             .kind = wire::Disconnect::accept,
-                             .connection = number_of(found->second),
-                             .idle = true});
-  fail(found->second, reason);
+  std::uint64_t const process = found->second;
+  if (!by_process_[process].disconnecting) return fail(process, reason);
+  try {  // A disconnecting connection is idle. If the process has ended, the next connection to it detects
+         // that.
+    queue_disconnect({.process = process,
+                      .kind = wire::Disconnect::accept,
+                      .connection = number_of(process),
+                      .idle = true});
+  } catch (std::bad_alloc const&) {
+    fail(process, reason);
+  }
 }
 
 void Connections::fail(std::uint64_t process, char const* reason) { note_loss({process, reason}); }

@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/base/take_each.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/origin_streams.hpp"
 
@@ -56,9 +57,7 @@ void OriginStreams::note_busy(TrackedOperation& entry) {
 }
 
 void OriginStreams::retry() {
-  std::vector<Peer*> stalled;
-  stalled.swap(stalled_);
-  for (Peer* const peer : stalled) progress(*peer);
+  take_each(stalled_, [&](Peer* peer) { progress(*peer); });
   std::vector<BusyRetry> waiting;
   waiting.reserve(busy_retries_.size());  // `busy_retries_` takes them back without further memory
   waiting.swap(busy_retries_);

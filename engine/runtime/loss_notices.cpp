@@ -106,12 +106,15 @@ void LossNotices::add_peer(Peer& peer) {
     }
     auto const found = early_.find(peer.process());
     if (found == early_.end()) return;
+    channel_of(peer).connections.mark_unreachable_by_messages(peer.process(), reason);
     silent = found->second;
     early_.erase(found);
   }
   if (silent) peer.mark_silent();
-  channel_of(peer).connections.mark_unreachable_by_messages(peer.process(), reason);
-  (void)channel_of(peer).progress();
+  try {
+    (void)channel_of(peer).progress();
+  } catch (std::bad_alloc const&) {  // the loss is recorded, and a later call handles it
+  }
 }
 
 }  // namespace mpixrma::engine

@@ -116,10 +116,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   auto const place = peers_.emplace(process, std::move(made)).first;
   Peer* const entry = place->second.get();
   try {
-    std::lock_guard const locked(peer.channel->lock);
-    if (peer.location.same_host) peer.channel->watch.add(process, peer.location.pid);
-    peer.channel->message_protocol.add_peer(*entry);
-    state_.loss_notices.add_peer(*entry);
+    add_to_channel(*entry);
   } catch (...) {
     peers_.erase(place);
     throw;
@@ -127,6 +124,20 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   if (own) self_.store(entry, std::memory_order_release);
   if (state_.multi_peer_fence.is_pending()) entry->defer_direct_access(Peer::deferred_by_multi_peer_fence);
   return entry;
+}
+
+/// Lets the channel report the loss of the peer. Without effect if memory is short.
+void PeerTable::add_to_channel(Peer& peer) {
+  Channel& channel = channel_of(peer);
+  std::lock_guard const held(channel.lock);
+  if (peer.state().location.same_host) channel.watch.add(peer.process(), peer.state().location.pid);
+  channel.message_protocol.add_peer(peer);
+  try {
+    state_.loss_notices.add_peer(peer);
+  } catch (...) {
+    channel.message_protocol.sessions.remove_peer(peer);
+    throw;
+  }
 }
 
 /// Determines the properties of the process with this address before anything is issued to it.

@@ -52,6 +52,7 @@ class PeerTable {
   using LostPeers = std::vector<std::unique_ptr<Peer>>;
   bool await_address(std::uint64_t process, std::unique_lock<std::mutex>& held, LostPeers& lost);
   Peer* make(std::uint64_t process, std::span<std::byte const> published);
+  void add_to_channel(Peer& peer);
   std::unique_ptr<PeerState> state_of(ProcessAddress address);
   LostPeers take_lost();
   bool forget(Peer& peer, LostPeers* taken) noexcept;

@@ -72,8 +72,6 @@ bool find_memory(Window& window, Target& target) {
   RankEntry const entry = window.table[target.rank];
   target.size = entry.size;
   if (window.nam != nullptr) return use_server_memory(window, target, window.nam->pieces(target.rank));
-  target.memory_owner = window.engine.peers.find(window.table[entry.owner].process);
-  if (target.memory_owner == nullptr) return false;
   target.stripes = target.memory_owner->stripes();
   target.exposure = entry.exposure;
   target.offset = entry.offset;
@@ -102,6 +100,18 @@ class NewTarget {
   std::unique_ptr<Target> target_;
 };
 
+/// Returns false if one is unreachable. Without locks, because an address may arrive late.
+bool find_peers(Window& window, Target& target) {
+  engine::EnginePeers& peers = window.engine.peers;
+  RankEntry const entry = window.table[target.rank];
+  // A connected window has no peers for the creating ranks.
+  bool const knows_ranks = !window.processes.is_connected();
+  if (knows_ranks && (target.process = peers.find(entry.process)) == nullptr) return false;
+  if (window.nam != nullptr) return true;
+  target.memory_owner = peers.find(window.table[entry.owner].process);
+  return target.memory_owner != nullptr;
+}
+
 void log_path(Window const& window, Target const& target) {
   engine::Log const log(Window::verbose, window.engine.process());
   if (!log.shows(engine::LogLevel::peers)) return;
@@ -128,10 +138,7 @@ Target* make_target(Window& window, int rank) {
   if (!window.processes.contains(rank)) return nullptr;
   RankEntry const entry = window.table[rank];
   NewTarget target(window.engine, rank);
-  // A connected window has no peers for the creating ranks. Without the lock, because an address may arrive
-  // late.
-  bool const knows_ranks = !window.processes.is_connected();
-  if (knows_ranks && (target->process = window.engine.peers.find(entry.process)) == nullptr) return nullptr;
+  if (!find_peers(window, *target)) return nullptr;
   std::lock_guard const held(window.creation);
   if (Target* const made = window.targets.find(rank)) return made;
   if (!find_memory(window, *target)) return nullptr;
