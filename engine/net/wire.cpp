@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/net/batch.hpp"
 #include "engine/op/kernel/kernels.hpp"
@@ -84,8 +85,28 @@ bool is_plain(RequestHeader const& header) noexcept {
   return !moves && in_range && (header.flags & ~(flag_delayed_ack | flag_in_stream)) == 0;
 }
 
-std::size_t description_bytes(RequestHeader const& header) noexcept {
+/// Returns the size of the arrays of a Layout.
+std::size_t layout_bytes(RequestHeader const& header) noexcept {
   return header.dimensions * sizeof(WireDimension) + std::size_t{header.runs} * sizeof(WireRun);
+}
+
+/// Copies the arrays of the layout from the payload to `room`.
+void copy_layout(RequestHeader const& header, std::span<std::byte const> payload,
+                 std::span<std::byte> room) noexcept {
+  if (!has_equal_runs(header)) {
+    std::copy_n(payload.begin(), layout_bytes(header), room.begin());
+    return;
+  }
+  std::size_t const dims = header.dimensions * sizeof(WireDimension);
+  std::copy_n(payload.begin(), dims, room.begin());
+  auto* const runs = reinterpret_cast<LayoutRun*>(room.data() + dims);
+  std::byte const* const offsets = payload.data() + dims;
+  std::size_t const length = header.block / header.runs;
+  for (std::size_t i = 0; i < header.runs; ++i) {
+    WireOffset offset = 0;
+    std::memcpy(&offset, offsets + i * sizeof offset, sizeof offset);
+    runs[i] = {offset, length};
+  }
 }
 
 /// For typed operations every boundary must fall between elements.
@@ -118,6 +139,8 @@ char const* check_fields(RequestHeader const& fields) noexcept {
   bool const asks_for_lock = fields.kind == RequestKind::lock_request && !locks_in_stream(fields);
   bool const has_own_reply = fields.kind == RequestKind::stripe_lock || asks_for_lock;
   if (has_own_reply && !has_operation_id) return "lock without an operation id";
+  bool const divides = fields.runs != 0 && fields.block % fields.runs == 0;
+  if (has_equal_runs(fields) && !(divides && moves_data(fields))) return "runs of unequal lengths";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "unexpected fields in a lock request";
   return nullptr;
@@ -149,6 +172,11 @@ char const* check_layout(std::span<std::byte const> description, std::span<std::
 
 }  // namespace
 
+std::size_t description_bytes(RequestHeader const& header) noexcept {
+  if (!has_equal_runs(header)) return layout_bytes(header);
+  return header.dimensions * sizeof(WireDimension) + padded(header.runs * sizeof(WireOffset));
+}
+
 unsigned copies_of_data(RequestHeader const& header) noexcept {
   switch (header.kind) {
     case RequestKind::put:
@@ -164,23 +192,40 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   std::memcpy(&out->header, header.data(), sizeof out->header);
   if (char const* const fault = check_fields(out->header)) return fault;
   std::size_t const described = description_bytes(out->header);
-  std::size_t const room = copy.empty() ? payload.size() : std::min(copy.size(), payload.size());
-  if (room < described) return "layout does not fit into the payload";
-  if (copy.empty()) return check_layout(payload.first(described), payload.subspan(described), out);
-  std::copy_n(payload.begin(), described, copy.begin());
-  return check_layout(copy.first(described), payload.subspan(described), out);
+  if (payload.size() < described) return "layout does not fit into the payload";
+  if (copy.empty() && !has_equal_runs(out->header))
+    return check_layout(payload.first(described), payload.subspan(described), out);
+  std::size_t const copied = layout_bytes(out->header);
+  if (copy.size() < copied) return "layout does not fit into the payload";
+  copy_layout(out->header, payload, copy);
+  return check_layout(copy.first(copied), payload.subspan(described), out);
 }
 
-CheckedRequest copy_of(CheckedRequest const& request, std::span<std::byte const> payload,
-                       std::byte* room) noexcept {
-  if (!payload.empty()) std::memcpy(room, payload.data(), payload.size());
+std::size_t copy_bytes_for(std::span<std::byte const> header, std::size_t payload_bytes) noexcept {
+  RequestHeader fields;
+  if (header.size() != sizeof fields) return 0;
+  std::memcpy(&fields, header.data(), offsetof(RequestHeader, context));
+  if (!has_equal_runs(fields)) return 0;
+  bool const fits = description_bytes(fields) <= payload_bytes;  // else check() refuses it
+  return fits ? layout_bytes(fields) : 0;
+}
+
+std::size_t viewed_bytes(CheckedRequest const& request) noexcept {
+  return request.layout.dims.size_bytes() + request.layout.runs.size_bytes() + request.data.size();
+}
+
+CheckedRequest copy_of(CheckedRequest const& request, std::byte* room) noexcept {
   auto const moved = [&]<typename Element>(std::span<Element const> view) -> std::span<Element const> {
     if (view.empty()) return {};
-    auto const offset = reinterpret_cast<std::byte const*>(view.data()) - payload.data();
-    return {reinterpret_cast<Element const*>(room + offset), view.size()};
+    std::byte* const begin = std::exchange(room, room + view.size_bytes());
+    std::memcpy(begin, view.data(), view.size_bytes());
+    return {reinterpret_cast<Element const*>(begin), view.size()};
   };
-  Layout const& layout = request.layout;
-  return {request.header, {layout.block, moved(layout.dims), moved(layout.runs)}, moved(request.data)};
+  CheckedRequest copy = request;
+  copy.layout.dims = moved(request.layout.dims);
+  copy.layout.runs = moved(request.layout.runs);
+  copy.data = moved(request.data);
+  return copy;
 }
 
 std::uint64_t session_of(std::span<std::byte const> header) noexcept {

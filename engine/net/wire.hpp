@@ -13,7 +13,8 @@
 ///
 /// Every message consists of a fixed header (the UCX active message's header) and a payload. All fields are
 /// in host byte order, which is the same throughout a job; the version changes with the layout. The payload
-/// of a request is: `dimensions` WireDimension, `runs` WireRun, then the data.
+/// of a request is: `dimensions` WireDimension; `runs` WireRun, or with flag_equal_runs `runs` WireOffset,
+/// padded to a multiple of 8 bytes; then the data.
 ///
 /// check() validates sizes, kinds, positions and layouts. RequestedMemory checks addresses and exposures at
 /// the target. Flags of puts, gets and updates that have no meaning there are ignored.
@@ -31,7 +32,7 @@
 namespace mpixrma::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 17;
+inline constexpr std::uint16_t version = 18;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -90,7 +91,9 @@ enum RequestFlag : std::uint16_t {
   flag_in_stream = 1024,  ///< lock_request: completes its position when `owner` has the lock, without a reply
   flag_arrays = 2048,     ///< update: as OpFlags::keeps_arrays
   flag_rmw = 4096,        ///< update: as OpFlags::read_modify_write
-  flag_batch_delayed_ack = 8192  ///< with flag_delayed_ack: the acknowledgement of the whole batch is delayed
+  flag_batch_delayed_ack =
+      8192,                ///< with flag_delayed_ack: the acknowledgement of the whole batch is delayed
+  flag_equal_runs = 16384  ///< put, get, update: the runs have equal lengths, and only their offsets are sent
 };
 
 /// As received, `kind` may be any number: check() validates it.
@@ -135,6 +138,7 @@ struct WireRun {
   std::int64_t offset;
   std::uint64_t length;
 };
+using WireOffset = std::int32_t;
 // The engine's own types are sent unchanged.
 static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireRun) == sizeof(LayoutRun));
 
@@ -240,11 +244,20 @@ constexpr bool is_write(RequestHeader const& header) noexcept {
   return kind != RequestKind::get && !keeps;
 }
 
+constexpr bool has_equal_runs(RequestHeader const& header) noexcept {
+  return (header.flags & flag_equal_runs) != 0;
+}
+
 /// Returns the cost of a message in credit, in bytes: what its receiver must store or send.
 constexpr std::uint64_t cost_of(RequestHeader const& header, std::size_t payload_bytes) noexcept {
   constexpr std::uint64_t per_message = 256;
-  return per_message + payload_bytes + (is_fetching(header) ? header.bytes : 0);
+  std::uint64_t const not_sent =
+      has_equal_runs(header) ? header.runs * (sizeof(WireRun) - sizeof(WireOffset)) : 0;
+  return per_message + payload_bytes + not_sent + (is_fetching(header) ? header.bytes : 0);
 }
+
+/// Returns the size of the layout's description in the payload.
+std::size_t description_bytes(RequestHeader const& header) noexcept;
 
 /// The segment that contains the address, or the gap around the address. With an exposure: the segment that
 /// contains the exposure, or an empty gap if it does not exist.
@@ -288,17 +301,21 @@ struct CheckedRequest {
   std::span<std::byte const> data;
 };
 
-/// Copies the payload, which the request views, to `room`, and returns the request with views of the copy.
-CheckedRequest copy_of(CheckedRequest const& request, std::span<std::byte const> payload,
-                       std::byte* room) noexcept;
+/// Returns the size of the layout and of the data, which the request views.
+std::size_t viewed_bytes(CheckedRequest const& request) noexcept;
+/// Copies them to `room`, aligned to 8 bytes, and returns the request with views of the copy.
+CheckedRequest copy_of(CheckedRequest const& request, std::byte* room) noexcept;
 
 /// Returns RequestHeader::session, which the sender claims, or 0 if the message is not a request of this
 /// version. If the token is not 0 and belongs to no session, nothing else of the message is read.
 std::uint64_t session_of(std::span<std::byte const> header) noexcept;
 
+/// Returns the size of the buffer for the layout that check() needs for this message; 0: none.
+std::size_t copy_bytes_for(std::span<std::byte const> header, std::size_t payload_bytes) noexcept;
+
 /// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills `out`
 /// if it is valid, else a text with the reason. `copy`: buffer, aligned to 8 bytes, to which the layout is
-/// copied first if another process may change the message meanwhile.
+/// copied first, if copy_bytes_for() requires it, or if another process may change the message meanwhile.
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out,
                   std::span<std::byte> copy = {}) noexcept;
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,

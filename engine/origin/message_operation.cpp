@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "engine/net/request_run.hpp"
 #include "engine/op/kernel/kernels.hpp"
 
 namespace mpixrma::engine {
@@ -18,6 +19,35 @@ void describe_update(RmaOp const& update, wire::RequestHeader& header) noexcept 
   }
   if (update.fetches()) header.flags |= wire::flag_fetch;
   if (has(update.flags, OpFlags::read_modify_write)) header.flags |= wire::flag_rmw;
+}
+
+/// Whether the runs can be sent as offsets.
+bool are_equal(std::span<LayoutRun const> runs) noexcept {
+  if (runs.size() < 2) return false;
+  constexpr unsigned offset_bits = 8 * sizeof(wire::WireOffset);
+  std::uint64_t differing = 0;  // without a branch for each run
+  for (LayoutRun const& run : runs) {
+    std::uint64_t const above_least = static_cast<std::uint64_t>(run.offset) + (1ull << (offset_bits - 1));
+    differing |= (run.length ^ runs.front().length) | above_least >> offset_bits;
+  }
+  return differing == 0;
+}
+
+std::byte* write_bytes(std::byte* out, std::span<std::byte const> bytes) noexcept {
+  if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
+  return out + bytes.size();
+}
+
+std::byte* write_offsets(std::byte* out, std::span<LayoutRun const> runs) noexcept {
+  std::byte* at = out;
+  for (LayoutRun const& run : runs) {
+    auto const offset = static_cast<wire::WireOffset>(run.offset);
+    std::memcpy(at, &offset, sizeof offset);
+    at += sizeof offset;
+  }
+  std::byte* const end = out + wire::padded(runs.size() * sizeof(wire::WireOffset));
+  std::memset(at, 0, static_cast<std::size_t>(end - at));
+  return end;
 }
 
 }  // namespace
@@ -78,7 +108,7 @@ Layout described_by(MessageOperation const& operation, Fragment const& fragment)
 }
 
 wire::RequestHeader header_of(MessageOperation const& operation, Fragment const& fragment,
-                              Layout const& described) noexcept {
+                              Layout const& described, RunForm form) noexcept {
   wire::RequestHeader header = operation.header;
   header.dimensions = static_cast<std::uint8_t>(described.dims.size());
   header.runs = static_cast<std::uint32_t>(described.runs.size());
@@ -86,27 +116,23 @@ wire::RequestHeader header_of(MessageOperation const& operation, Fragment const&
   header.layout_offset = fragment.layout_offset;
   header.bytes = fragment.bytes;
   header.operation_offset = fragment.offset;
+  if (form == RunForm::shortest && are_equal(described.runs)) header.flags |= wire::flag_equal_runs;
   return header;
 }
 
-std::size_t payload_bytes_of(MessageOperation const& operation, Fragment const& fragment,
-                             Layout const& described) noexcept {
-  return described.dims.size_bytes() + described.runs.size_bytes() + operation.sources() * fragment.bytes;
+std::size_t payload_bytes_of(MessageOperation const& operation, wire::RequestHeader const& header) noexcept {
+  return wire::description_bytes(header) + operation.sources() * header.bytes;
 }
 
-void write_payload(std::byte* out, MessageOperation const& operation, Fragment const& fragment,
+void write_payload(std::byte* out, MessageOperation const& operation, wire::RequestHeader const& header,
                    Layout const& described) noexcept {
-  auto const copy = [&](auto const& description) {
-    if (description.empty()) return;
-    std::memcpy(out, description.data(), description.size_bytes());
-    out += description.size_bytes();
-  };
-  copy(described.dims);
-  copy(described.runs);
+  out = write_bytes(out, std::as_bytes(described.dims));
+  out = wire::has_equal_runs(header) ? write_offsets(out, described.runs)
+                                     : write_bytes(out, std::as_bytes(described.runs));
   for (std::byte const* const source : {operation.source, operation.source2}) {
     if (source == nullptr) continue;
-    pack(out, source, operation.source_layout, fragment.offset, fragment.bytes);
-    out += fragment.bytes;
+    pack(out, source, operation.source_layout, header.operation_offset, header.bytes);
+    out += header.bytes;
   }
 }
 

@@ -65,14 +65,19 @@ std::uint16_t element_flags(wire::RequestKind kind, OpFlags op_flags) noexcept;
 /// Returns the layout that the fragment's request describes.
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept;
 
+/// How a request describes the runs of its target.
+enum class RunForm : bool {
+  full,
+  shortest  ///< with wire::flag_equal_runs where that is possible
+};
+
 /// Returns the fragment's header, complete except for the session and the position in a stream.
 wire::RequestHeader header_of(MessageOperation const& operation, Fragment const& fragment,
-                              Layout const& described) noexcept;
+                              Layout const& described, RunForm form) noexcept;
 
-/// Returns the size of the layout's description and of the fragment's data behind it.
-std::size_t payload_bytes_of(MessageOperation const& operation, Fragment const& fragment,
-                             Layout const& described) noexcept;
-void write_payload(std::byte* out, MessageOperation const& operation, Fragment const& fragment,
+/// Returns the size of the layout's description and of the data behind it. `header`: from header_of().
+std::size_t payload_bytes_of(MessageOperation const& operation, wire::RequestHeader const& header) noexcept;
+void write_payload(std::byte* out, MessageOperation const& operation, wire::RequestHeader const& header,
                    Layout const& described) noexcept;
 
 }  // namespace mpixrma::engine

@@ -192,14 +192,14 @@ Status OriginStreams::try_send_fragment(Peer& peer, MessageOperation const& oper
                                         Fragment const& fragment, std::uint64_t sequence,
                                         TrackedOperation* entry) {
   Layout const described = described_by(operation, fragment);
-  wire::RequestHeader header = header_of(operation, fragment, described);
+  wire::RequestHeader header = header_of(operation, fragment, described, RunForm::shortest);
   header.sequence = sequence;
   header.after = std::min(header.after, sequence - 1);
-  std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
+  std::size_t const payload_bytes = payload_bytes_of(operation, header);
   if (operation.delayed_ack) sender_.note_series_end(peer);
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
     if (operation.delayed_ack && delay_batch(peer)) header.flags |= wire::flag_batch_delayed_ack;
-    write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);
+    write_payload(sender_.append(peer, header, payload_bytes), operation, header, described);
     if (operation.delayed_ack) sender_.send_batch(peer);
     return Status::ok;
   }
@@ -217,7 +217,7 @@ Status OriginStreams::try_send_fragment(Peer& peer, MessageOperation const& oper
       if (--sent.sends_in_flight == 0) sent.streams->note_due(*sent.peer);
     };
   } else if (payload_bytes != 0) {
-    write_payload(message.payload(payload_bytes), operation, fragment, described);
+    write_payload(message.payload(payload_bytes), operation, header, described);
   }
   return sender_.send(peer, header, message, payload_bytes);
 }

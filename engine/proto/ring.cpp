@@ -206,10 +206,11 @@ class StagedDelivery {
 
   void stage(StagedRequest& staged, Fragment const& fragment) const noexcept {
     Layout const described = described_by(message_, fragment);
-    staged.header = header_of(message_, fragment, described);
-    std::size_t const bytes = payload_bytes_of(message_, fragment, described);
+    wire::RequestHeader const header = header_of(message_, fragment, described, RunForm::full);
+    std::size_t const bytes = payload_bytes_of(message_, header);
+    staged.header = header;
     staged.payload_bytes = bytes;
-    write_payload(packed_ != nullptr ? packed_.get() : staged.payload, message_, fragment, described);
+    write_payload(packed_ != nullptr ? packed_.get() : staged.payload, message_, header, described);
     if (packed_ != nullptr) copy_non_temporal(staged.payload, packed_.get(), bytes);
   }
 

@@ -16,10 +16,10 @@ std::uint64_t BufferBudget::credit_share() const noexcept {
   return std::min(std::max(share, wire::initial_credit), settings_.credit_bytes);
 }
 
-bool BufferBudget::has_room(Origin const& origin, std::size_t payload_bytes) const noexcept {
+bool BufferBudget::has_room(Origin const& origin, std::size_t viewed_bytes) const noexcept {
   std::size_t const all =
       settings_.memory_bytes + origins_.size() * (settings_.fragment_bytes + (128u << 10));
-  std::size_t const bytes = BufferedRequest::footprint(payload_bytes);
+  std::size_t const bytes = BufferedRequest::footprint(viewed_bytes);
   return origin.buffered_bytes + bytes <= max_origin_bytes() && buffered_bytes_ + bytes <= all;
 }
 

@@ -25,8 +25,8 @@ class BufferBudget {
   std::size_t max_origin_bytes() const noexcept;
   /// The credit of an origin: each gets the same share of the memory for operations in flight.
   std::uint64_t credit_share() const noexcept;
-  /// Whether a request with this payload can be buffered for the origin.
-  bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
+  /// Whether a request with so many wire::viewed_bytes() can be buffered for the origin.
+  bool has_room(Origin const& origin, std::size_t viewed_bytes) const noexcept;
 
   void note_buffered(Origin& origin, BufferedRequest const& buffered) noexcept {
     add(origin, buffered.footprint());

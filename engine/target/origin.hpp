@@ -20,27 +20,26 @@
 
 namespace mpixrma::engine {
 
-/// A request that may not be executed yet, with its payload.
+/// A request that may not be executed yet, with its layout and data.
 class BufferedRequest {
  public:
-  /// `arrived` has passed its check and views `payload`.
-  BufferedRequest(wire::CheckedRequest const& arrived, std::span<std::byte const> payload)
-      : payload_(std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1)),
-        payload_bytes_(payload.size()),
-        request_(wire::copy_of(arrived, payload, reinterpret_cast<std::byte*>(payload_.get()))) {}
+  /// `arrived` has passed its check. `payload_bytes`: size of its payload as it arrived.
+  BufferedRequest(wire::CheckedRequest const& arrived, std::size_t payload_bytes)
+      : memory_(std::make_unique_for_overwrite<std::uint64_t[]>(
+            wire::viewed_bytes(arrived) / sizeof(std::uint64_t) + 1)),
+        payload_bytes_(payload_bytes),
+        request_(wire::copy_of(arrived, reinterpret_cast<std::byte*>(memory_.get()))) {}
 
   wire::CheckedRequest const& request() const noexcept { return request_; }
-  std::span<std::byte const> payload() const noexcept {
-    return {reinterpret_cast<std::byte const*>(payload_.get()), payload_bytes_};
-  }
-  /// Approximate memory that a buffered request takes in this process.
-  static std::size_t footprint(std::size_t payload_bytes) noexcept { return payload_bytes + 512; }
-  std::size_t footprint() const noexcept { return footprint(payload_bytes_); }
+  std::size_t payload_bytes() const noexcept { return payload_bytes_; }
+  /// Approximate memory that a buffered request with so many wire::viewed_bytes() takes in this process.
+  static std::size_t footprint(std::size_t viewed_bytes) noexcept { return viewed_bytes + 512; }
+  std::size_t footprint() const noexcept { return footprint(wire::viewed_bytes(request_)); }
 
  private:
-  std::unique_ptr<std::uint64_t[]> payload_;
+  std::unique_ptr<std::uint64_t[]> memory_;
   std::size_t payload_bytes_;
-  wire::CheckedRequest request_;  ///< views `payload_`
+  wire::CheckedRequest request_;  ///< views `memory_`
 };
 
 /// Stripes that are held for an operation of several messages.

@@ -19,7 +19,7 @@ bool must_not_wait(wire::CheckedRequest const& request) noexcept {
 void TargetStreams::handle(Origin& origin, std::span<std::byte const> header,
                            std::span<std::byte const> payload) {
   wire::CheckedRequest request{};
-  char const* const fault = wire::check(header, payload, &request);
+  char const* const fault = wire::check(header, payload, &request, room_for_layout(header, payload.size()));
   if (fault != nullptr && !wire::has_position(header, &request.header))
     return parts_.drops.record_drop(fault);
   std::uint64_t const sequence = request.header.sequence;
@@ -33,16 +33,24 @@ void TargetStreams::handle(Origin& origin, std::span<std::byte const> header,
   if (origin.endpoint == nullptr || is_full || request.header.after > origin.executed) {
     if (origin.endpoint != nullptr && !is_full && must_not_wait(request))
       return parts_.executed_positions.reply_busy(origin, request.header, payload.size());
-    if (!parts_.buffers.has_room(origin, payload.size())) {
+    if (!parts_.buffers.has_room(origin, wire::viewed_bytes(request))) {
       // Refusals are replies, too.
       if (is_full) return parts_.unsent.disconnect(origin);
       return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::out_of_memory);
     }
     if (is_full) parts_.unsent.add_waiting(origin);
-    return buffer(origin, BufferedRequest(request, payload));
+    return buffer(origin, BufferedRequest(request, payload.size()));
   }
-  execute_or_defer(origin, request, header, payload);
+  execute_or_defer(origin, request, header, payload.size());
   execute_waiting(origin);
+}
+
+/// Returns the buffer that wire::check() needs for the layout of this message. Valid until the next message.
+std::span<std::byte> TargetStreams::room_for_layout(std::span<std::byte const> header,
+                                                    std::size_t payload_bytes) {
+  std::size_t const needed = wire::copy_bytes_for(header, payload_bytes);
+  if (layout_.size() * sizeof(std::uint64_t) < needed) layout_.resize(needed / sizeof(std::uint64_t));
+  return std::as_writable_bytes(std::span(layout_)).first(needed);
 }
 
 void TargetStreams::buffer(Origin& origin, BufferedRequest buffered) {
@@ -54,28 +62,28 @@ void TargetStreams::buffer(Origin& origin, BufferedRequest buffered) {
 
 /// Executes the request as soon as its stripes are free: now, later, or when the origin resends it.
 void TargetStreams::execute_or_defer(Origin& origin, wire::CheckedRequest& request,
-                                     std::span<std::byte const> header, std::span<std::byte const> payload) {
+                                     std::span<std::byte const> header, std::size_t payload_bytes) {
   RequestStripeCache& stripe_cache = parts_.stripes;
   RequestExecution& execution = parts_.execution;
   Status const resolved = parts_.memory.resolve(request);
   StripeSets const stripes = failed(resolved) ? StripeSets{} : stripe_cache.required_by(request);
-  if (stripes.empty()) return execution.perform(origin, request, {}, payload.size(), resolved);
+  if (stripes.empty()) return execution.perform(origin, request, {}, payload_bytes, resolved);
   bool const moves = wire::moves_data(request.header);
   if (!moves || !stripe_cache.covers(stripes)) stripe_cache.release();
-  if (stripe_cache.is_filled()) return execution.perform(origin, request, {}, payload.size(), Status::ok);
+  if (stripe_cache.is_filled()) return execution.perform(origin, request, {}, payload_bytes, Status::ok);
   UniqueStripeLock stripe_lock = stripe_cache.make_lock(stripes);
   if (RequestStripeCache::try_acquire_spin(stripe_lock)) {
     if (moves) stripe_cache.store(stripes, stripe_lock);
-    return execution.perform(origin, request, std::move(stripe_lock), payload.size(), Status::ok);
+    return execution.perform(origin, request, std::move(stripe_lock), payload_bytes, Status::ok);
   }
   if (must_not_wait(request))
-    return parts_.executed_positions.reply_busy(origin, request.header, payload.size());
-  if (!parts_.buffers.has_room(origin, payload.size()))
-    return parts_.executed_positions.reject(origin, request.header, payload.size(), Status::out_of_memory);
+    return parts_.executed_positions.reply_busy(origin, request.header, payload_bytes);
+  if (!parts_.buffers.has_room(origin, wire::viewed_bytes(request)))
+    return parts_.executed_positions.reject(origin, request.header, payload_bytes, Status::out_of_memory);
   origin.make_out_of_order().blocked.insert(request.header.sequence);
   // Buffer the header as it arrived: an exposure may be gone when the stripes are free.
   std::memcpy(&request.header, header.data(), sizeof request.header);
-  blocked_.push_back({&origin, BufferedRequest(request, payload), std::move(stripe_lock)});
+  blocked_.push_back({&origin, BufferedRequest(request, payload_bytes), std::move(stripe_lock)});
   parts_.buffers.note_buffered(origin, blocked_.back().buffered);
 }
 
@@ -102,7 +110,7 @@ void TargetStreams::retry_blocked() {
       ready.origin->make_out_of_order().blocked.erase(request.header.sequence);
       Status const resolved = parts_.memory.resolve(request);  // again, because an exposure may be gone
       parts_.execution.perform(*ready.origin, request, std::move(ready.stripe_lock),
-                               ready.buffered.payload().size(), resolved);
+                               ready.buffered.payload_bytes(), resolved);
     });
     execute_waiting(*ready.origin);
   }
@@ -123,10 +131,10 @@ void TargetStreams::execute_unblocked(Origin& origin) {
     wire::CheckedRequest request = buffered.request();
     if (request.header.after > origin.executed) {
       parts_.executed_positions.reply_busy(origin, request.header,
-                                           buffered.payload().size());  // it must not wait
+                                           buffered.payload_bytes());  // it must not wait
     } else {
       execute_or_defer(origin, request, std::as_bytes(std::span(&buffered.request().header, 1)),
-                       buffered.payload());
+                       buffered.payload_bytes());
     }
   }
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <span>
+#include <vector>
 
 #include "engine/base/drops.hpp"
 #include "engine/base/text.hpp"
@@ -67,11 +69,13 @@ class TargetStreams {
   };
 
   void buffer(Origin& origin, BufferedRequest buffered);
+  std::span<std::byte> room_for_layout(std::span<std::byte const> header, std::size_t payload_bytes);
   void execute_or_defer(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
-                        std::span<std::byte const> payload);
+                        std::size_t payload_bytes);
 
   Parts parts_;
   std::list<BlockedRequest> blocked_;  ///< in the order of arrival
+  std::vector<std::uint64_t> layout_;  ///< buffer of room_for_layout()
 };
 
 }  // namespace mpixrma::engine

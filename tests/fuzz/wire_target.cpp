@@ -86,7 +86,10 @@ bool wire(Input input) {
     return true;
   }
   wire::CheckedRequest request{};
-  if (wire::check({header.get(), header_bytes}, {payload.get(), data.size()}, &request) != nullptr)
+  std::size_t const copied = wire::copy_bytes_for({header.get(), header_bytes}, data.size());
+  auto const copy = std::make_unique<std::byte[]>(copied);
+  if (wire::check({header.get(), header_bytes}, {payload.get(), data.size()}, &request,
+                  {copy.get(), copied}) != nullptr)
     return false;
   walk(request);
   return true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <span>
 #include <vector>
@@ -140,20 +141,18 @@ class MessageGenerator {
     if (random_below(8) == 0) return lock_request();
     wire::RequestHeader header = blank(static_cast<wire::RequestKind>(1 + random_below(5)));
     wire::RequestKind const kind = header.kind;
-    header.flags = static_cast<std::uint16_t>(random_()) & static_cast<std::uint16_t>(~wire::flag_scale);
+    constexpr unsigned excluded = wire::flag_scale | wire::flag_equal_runs;
+    header.flags = static_cast<std::uint16_t>(random_()) & static_cast<std::uint16_t>(~excluded);
     header.context = static_cast<std::uint32_t>(random_());
     header.operation_id = random_below(100);
     header.address = any_address();
-    std::vector<Dimension> dims;
+    std::vector<std::byte> description;
     std::size_t data = 0;
     if (kind != wire::RequestKind::find_segment && kind != wire::RequestKind::key_dropped) {
       header.block = 8 * (1 + random_below(16));
       header.bytes = header.block;
       header.element_type = static_cast<std::uint8_t>(1 + random_below(10));
-      if (random_below(2) == 0) {
-        dims.push_back({1 + random_below(8), 8 * static_cast<std::ptrdiff_t>(random_below(400)) - 1600});
-        header.bytes *= dims[0].count;
-      }
+      description = describe_rows_or_runs(header);
       header.total = header.bytes;
       unsigned copies = kind == wire::RequestKind::put ? 1 : 0;
       if (kind == wire::RequestKind::update) {
@@ -163,15 +162,39 @@ class MessageGenerator {
       }
       data = header.bytes * copies;
     }
-    header.dimensions = static_cast<std::uint8_t>(dims.size());
     if (random_below(30) == 0)
       header.sequence = random_below(2) == 0 ? random_() : sequence_ + random_below(100000);
     if (random_below(30) == 0) header.after = random_() % std::max<std::uint64_t>(header.sequence, 1);
     if (header.sequence == sequence_) ++sequence_;
-    Text text{bytes_of(header), std::vector<std::byte>(dims.size() * sizeof(Dimension) + data)};
-    if (!dims.empty()) std::memcpy(text.payload.data(), dims.data(), dims.size() * sizeof(Dimension));
-    fill(text.payload.data() + dims.size() * sizeof(Dimension), data);
+    Text text{bytes_of(header), std::move(description)};
+    std::size_t const described = text.payload.size();
+    text.payload.resize(described + data);
+    fill(text.payload.data() + described, data);
     return text;
+  }
+
+  /// Turns the header's block into rows or equal runs, or leaves it contiguous. Returns the description.
+  std::vector<std::byte> describe_rows_or_runs(wire::RequestHeader& header) {
+    switch (random_below(3)) {
+      case 0: {
+        Dimension const rows{1 + random_below(8), 8 * static_cast<std::ptrdiff_t>(random_below(400)) - 1600};
+        header.dimensions = 1;
+        header.bytes *= rows.count;
+        return bytes_of(rows);
+      }
+      case 1: {
+        header.runs = static_cast<std::uint32_t>(2 * (1 + random_below(8)));
+        header.bytes = header.block *= header.runs;
+        header.flags |= wire::flag_equal_runs;
+        std::vector<std::byte> offsets;
+        for (std::uint32_t i = 0; i < header.runs; ++i) {
+          auto const offset = 8 * static_cast<wire::WireOffset>(random_below(400)) - 1600;
+          std::ranges::copy(bytes_of(offset), std::back_inserter(offsets));
+        }
+        return offsets;
+      }
+      default: return {};
+    }
   }
 
   /// For existing and missing locks, by many owners, in any order.
@@ -215,7 +238,10 @@ class MessageGenerator {
     if (!text.payload.empty()) std::memcpy(aligned.data(), text.payload.data(), text.payload.size());
     wire::CheckedRequest request{};
     auto const* const data = reinterpret_cast<std::byte const*>(aligned.data());
-    if (wire::check(text.header, {data, text.payload.size()}, &request) != nullptr) return true;
+    std::vector<LayoutRun> room(wire::copy_bytes_for(text.header, text.payload.size()) / sizeof(LayoutRun));
+    if (wire::check(text.header, {data, text.payload.size()}, &request,
+                    std::as_writable_bytes(std::span(room))) != nullptr)
+      return true;
     constexpr std::size_t max_bytes = 8192;
     wire::RequestKind const kind = request.header.kind;
     if (kind == wire::RequestKind::stripe_lock || kind == wire::RequestKind::handshake) return false;
