@@ -144,6 +144,46 @@ TEST(ScarceMemory, OperationWithoutMemoryForItsMessageCompletesWithAnError) {
   });
 }
 
+/// Whichever of the allocations for a peer fails, the peer that is made later learns of the end of its
+/// process.
+TEST(ScarceMemory, PeerThatIsMadeAgainIsTheOnlyOne) {
+  auto const deferred = [](mpix_engine_config& config) {
+    by_messages(config);
+    config.one_host = 1;
+  };
+  test::run_job(
+      2, deferred,
+      [](Rank& rank) {
+        std::int64_t word = 0;
+        rank.publish(0, &word);
+        rank.barrier();
+        if (rank.rank() == 1) {
+          ASSERT_TRUE(rank.wait_for_value(0, 1, 1));
+          rank.die();
+        }
+        int refused = 0;
+        Peer* peer = nullptr;
+        for (; peer == nullptr; ++refused) {
+          allocations_left = refused;
+          try {
+            peer = rank.engine().peers.find(Rank::process_of(1));
+          } catch (std::bad_alloc const&) {
+          }
+          allocations_left = -1;
+        }
+        EXPECT_GT(refused, 5) << "memory hardly ran short";
+        RmaOp const put = contiguous(OpKind::put, &word, rank.published(1, 0), sizeof word);
+        ASSERT_EQ(run(rank.engine(), *peer, put), Status::ok);
+        rank.signal(1, 1);
+        while (
+            !failed(run(rank.engine(), *peer, put))) {  // if it never fails, the job's timeout ends the test
+        }
+        EXPECT_TRUE(peer->is_unreachable_by_messages());
+        rank.engine().peers.release(*peer);
+      },
+      test::JobKind::mortal);
+}
+
 /// UCX sends the data from the origin buffer, and calls the engine when it has.
 TEST(ScarceMemory, EndOfASendNeedsNoMemory) {
   test::run_job(2, &by_messages, [](Rank& rank) {
