@@ -59,8 +59,8 @@ void Connections::fail(ucp_ep_h endpoint, char const* reason) {
   if (found == by_endpoint_.end()) return;
   std::uint64_t const process = found->second;
   if (!by_process_[process].disconnecting) return fail(process, reason);
-  try {  // A disconnecting connection is idle. If the process has ended, the next connection to it detects
-         // that.
+  // A disconnecting connection is idle. If the process has ended, the next connection to it detects that.
+  try {
     queue_disconnect({.process = process,
                       .kind = wire::Disconnect::accept,
                       .connection = number_of(process),

@@ -40,7 +40,7 @@ class Connections {
   ucp_ep_h open(std::uint64_t process, Location const& location);
 
   /// Marks the connection of `endpoint` as lost. If a disconnect was requested, treats the request as
-  /// accepted instead. May be called from any place, including UCX callbacks.
+  /// accepted instead, unless memory is short. May be called from any place, including UCX callbacks.
   void fail(ucp_ep_h endpoint, char const* reason);
   /// Marks the connection to a process as lost, for example because the process has ended.
   void fail(std::uint64_t process, char const* reason);

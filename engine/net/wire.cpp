@@ -139,7 +139,7 @@ char const* check_fields(RequestHeader const& fields) noexcept {
   bool const asks_for_lock = fields.kind == RequestKind::lock_request && !locks_in_stream(fields);
   bool const has_own_reply = fields.kind == RequestKind::stripe_lock || asks_for_lock;
   if (has_own_reply && !has_operation_id) return "lock without an operation id";
-  bool const divides = fields.runs != 0 && fields.block % fields.runs == 0;
+  bool const divides = fields.runs != 0 && fields.runs <= max_equal_runs && fields.block % fields.runs == 0;
   if (has_equal_runs(fields) && !(divides && moves_data(fields))) return "runs of unequal lengths";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "unexpected fields in a lock request";
@@ -206,7 +206,8 @@ std::size_t copy_bytes_for(std::span<std::byte const> header, std::size_t payloa
   if (header.size() != sizeof fields) return 0;
   std::memcpy(&fields, header.data(), offsetof(RequestHeader, context));
   if (!has_equal_runs(fields)) return 0;
-  bool const fits = description_bytes(fields) <= payload_bytes;  // else check() refuses it
+  // Or check() refuses it.
+  bool const fits = fields.runs <= max_equal_runs && description_bytes(fields) <= payload_bytes;
   return fits ? layout_bytes(fields) : 0;
 }
 

@@ -91,9 +91,8 @@ enum RequestFlag : std::uint16_t {
   flag_in_stream = 1024,  ///< lock_request: completes its position when `owner` has the lock, without a reply
   flag_arrays = 2048,     ///< update: as OpFlags::keeps_arrays
   flag_rmw = 4096,        ///< update: as OpFlags::read_modify_write
-  flag_batch_delayed_ack =
-      8192,                ///< with flag_delayed_ack: the acknowledgement of the whole batch is delayed
-  flag_equal_runs = 16384  ///< put, get, update: the runs have equal lengths, and only their offsets are sent
+  flag_batch_delayed_ack = 8192,  ///< with flag_delayed_ack: that of the whole batch is delayed
+  flag_equal_runs = 16384  ///< put, get, update: the runs are equally long; only their offsets are sent
 };
 
 /// As received, `kind` may be any number: check() validates it.
@@ -212,6 +211,9 @@ inline constexpr std::size_t max_out_of_order = 65536;
 /// Maximum number of runs in a layout that repeats them; a longer list describes the memory of one message.
 inline constexpr std::size_t max_repeated_runs = 64;
 
+/// Maximum number of runs in a request with flag_equal_runs.
+inline constexpr std::size_t max_equal_runs = 1024;
+
 /// Maximum cost, in bytes, of requests with flag_delayed_ack before they are acknowledged.
 inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;
 
@@ -248,12 +250,17 @@ constexpr bool has_equal_runs(RequestHeader const& header) noexcept {
   return (header.flags & flag_equal_runs) != 0;
 }
 
-/// Returns the cost of a message in credit, in bytes: what its receiver must store or send.
-constexpr std::uint64_t cost_of(RequestHeader const& header, std::size_t payload_bytes) noexcept {
+/// Returns the cost of the reply to a request, in bytes.
+constexpr std::uint64_t cost_of_reply(RequestHeader const& header) noexcept {
   constexpr std::uint64_t per_message = 256;
+  return per_message + (is_fetching(header) ? header.bytes : 0);
+}
+
+/// Returns the cost of a request in credit, in bytes: what its receiver must store or send.
+constexpr std::uint64_t cost_of(RequestHeader const& header, std::size_t payload_bytes) noexcept {
   std::uint64_t const not_sent =
       has_equal_runs(header) ? header.runs * (sizeof(WireRun) - sizeof(WireOffset)) : 0;
-  return per_message + payload_bytes + not_sent + (is_fetching(header) ? header.bytes : 0);
+  return cost_of_reply(header) + payload_bytes + not_sent;
 }
 
 /// Returns the size of the layout's description in the payload.

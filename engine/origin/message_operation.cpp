@@ -23,7 +23,7 @@ void describe_update(RmaOp const& update, wire::RequestHeader& header) noexcept 
 
 /// Whether the runs can be sent as offsets.
 bool are_equal(std::span<LayoutRun const> runs) noexcept {
-  if (runs.size() < 2) return false;
+  if (runs.size() < 2 || runs.size() > wire::max_equal_runs) return false;
   constexpr unsigned offset_bits = 8 * sizeof(wire::WireOffset);
   std::uint64_t differing = 0;  // without a branch for each run
   for (LayoutRun const& run : runs) {

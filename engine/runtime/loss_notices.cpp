@@ -111,10 +111,7 @@ void LossNotices::add_peer(Peer& peer) {
     early_.erase(found);
   }
   if (silent) peer.mark_silent();
-  try {
-    (void)channel_of(peer).progress();
-  } catch (std::bad_alloc const&) {  // the loss is recorded, and a later call handles it
-  }
+  (void)channel_of(peer).progress();
 }
 
 }  // namespace mpixrma::engine

@@ -126,7 +126,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   return entry;
 }
 
-/// Lets the channel report the loss of the peer. Without effect if memory is short.
+/// Lets the channel report the loss of the peer. If memory is short, the channel does not know the peer.
 void PeerTable::add_to_channel(Peer& peer) {
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);

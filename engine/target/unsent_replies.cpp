@@ -32,7 +32,7 @@ std::size_t UnsentReplies::share() const noexcept {
 /// A request for more than the share waits until nothing is unsent to its origin, and the unsent replies to
 /// all origins leave room for it.
 bool UnsentReplies::has_room(Origin const& origin, wire::RequestHeader const& request) const noexcept {
-  std::uint64_t const bytes = wire::cost_of(request, 0);
+  std::uint64_t const bytes = wire::cost_of_reply(request);
   std::size_t const unsent = unsent_bytes(origin);
   return unsent + bytes <= share() || (unsent == 0 && all_->bytes + bytes <= settings_.replies_bytes);
 }

@@ -232,7 +232,7 @@ class MessageGenerator {
     }
   }
 
-  /// Whether the message respects the exclusions described at the head of this file.
+  /// Whether the message respects the exclusions described at the head of hostile_test.cpp.
   bool is_harmless(Text const& text) const {
     std::vector<std::uint64_t> aligned(text.payload.size() / 8 + 1);
     if (!text.payload.empty()) std::memcpy(aligned.data(), text.payload.data(), text.payload.size());
