@@ -25,8 +25,10 @@ struct MessageOperation {
   Layout sink_layout;
   std::size_t total = 0;                 ///< bytes at the target
   bool completes_when_executed = false;  ///< complete when executed at the target, not when sent
-  bool excluded_from_batch = false;      ///< holds stripes until the reply, or has no position
-  bool lock_may_batch = false;           ///< for a lock request or release: may be sent in a batch
+  /// Of several messages, to this process itself, sent again, or without a position.
+  bool excluded_from_batch = false;
+  bool holds_stripes = false;   ///< of this process, until it is executed
+  bool lock_may_batch = false;  ///< for a lock request or release: may be sent in a batch
   /// Sent at once, together with the open batch, if any; that message's acknowledgement may be delayed.
   bool delayed_ack = false;
   RemoteAddress notify = 0;

@@ -28,13 +28,14 @@ class Channel;
 class Message;
 
 /// The batch: small requests that wait to be sent in one message, until the messages in flight are
-/// acknowledged or, in a deferred batch, for the rest of their series.
+/// acknowledged or, in a deferred batch, for the rest of their series. A timed batch is sent after a while.
 struct RequestBatch {
   Message* message = nullptr;  ///< nullptr: empty
   wire::BatchWriter<wire::RequestHeader> records;
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
   bool deferred = false;          ///< no acknowledgement is due that will send it
+  bool timed = false;             ///< deferred, or some of its operations hold stripes of this process
   bool ends_delayed_ack = false;  ///< the acknowledgement of the last request is delayed
   SeriesPrediction series;        ///< of batches to this peer
 };
@@ -72,7 +73,7 @@ struct OriginStream {
   /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. If it is
   /// not empty, an acknowledgement is due, whose arrival sends it. Exceptions: the next Channel::poll() or a
   /// thread that waits sends a batch that begins with a lock request; a thread, or else the agent, sends a
-  /// deferred batch.
+  /// timed batch.
   std::unique_ptr<RequestBatch> batch;
   /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;

@@ -37,7 +37,7 @@ Issued OriginStreams::start_message(Peer& peer, MessageOperation& operation, OpF
   bool const self = peer.process() == credentials_.process;
   wire::RequestHeader& header = operation.header;
   if (atomic) {
-    operation.completes_when_executed = operation.excluded_from_batch = true;
+    operation.completes_when_executed = operation.holds_stripes = true;
     if (!operation.expects_data()) header.flags |= wire::flag_separate_reply;
     // To avoid deadlock, a holder of stripes of one process waits only for stripes of processes with a higher
     // number.
@@ -62,6 +62,7 @@ Issued OriginStreams::start_message(Peer& peer, MessageOperation& operation, OpF
       count_fragments(entry.operation.target, operation.total, limits_for(operation));
   bool const locks_first = atomic && !self && fragments > 1;
   if (atomic) {
+    entry.operation.excluded_from_batch = self || fragments > 1;
     entry.operation.header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
   } else if (has(op_flags, OpFlags::element_atomic)) {
     entry.operation.header.flags |= element_flags(header.kind, op_flags);
@@ -158,7 +159,9 @@ void OriginStreams::advance(Peer& peer) {
   }
 }
 
+/// Operations in the batch may hold the stripes.
 void OriginStreams::note_stalled(Peer& peer) {
+  sender_.send_batch(peer);
   if (std::find(stalled_.begin(), stalled_.end(), &peer) != stalled_.end()) return;
   try {
     stalled_.push_back(&peer);
@@ -200,6 +203,7 @@ Status OriginStreams::try_send_fragment(Peer& peer, MessageOperation const& oper
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
     if (operation.delayed_ack && delay_batch(peer)) header.flags |= wire::flag_batch_delayed_ack;
     write_payload(sender_.append(peer, header, payload_bytes), operation, header, described);
+    if (operation.holds_stripes) sender_.limit_wait(peer);
     if (operation.delayed_ack) sender_.send_batch(peer);
     return Status::ok;
   }

@@ -75,7 +75,8 @@ void OriginStreams::retry() {
 /// Resends a message whose reply was `busy`, at its old position of the stream.
 void OriginStreams::send_again(TrackedOperation& entry) {
   if (entry.lock == LockState::requested) return send_lock(entry);
-  MessageOperation const& operation = entry.operation;
+  MessageOperation& operation = entry.operation;
+  operation.excluded_from_batch = true;  // whose positions ascend
   Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
   (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
 }

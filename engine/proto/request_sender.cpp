@@ -41,6 +41,8 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   using Writer = wire::BatchWriter<wire::RequestHeader>;
   bool const small = payload_bytes + Writer::max_overhead <= batch_bytes_ / 2;
   if (operation.excluded_from_batch || !small || operation.total > batch_bytes_) return false;
+  // Only the timer of a batch limits the time for which stripes are held: an acknowledgement may need them.
+  if (operation.holds_stripes && !deferral_permitted_.load(std::memory_order_relaxed)) return false;
   OriginStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.lock_may_batch;
   if (stream.has_open_batch()) return true;
@@ -87,18 +89,22 @@ void RequestSender::begin_batch(Peer& peer, wire::RequestHeader const& header) {
   stream.batch->message = &message;
   stream.batch->first_sequence = header.sequence;
   stream.batch->deferred = wire::moves_data(header) && !stream.expects_acknowledgement();
-  if (stream.batch->deferred) {
-    if (deferred_++ == 0) newly_deferred_ = true;
-  }
+  if (stream.batch->deferred) limit_wait(peer);
   open_batches_.push_back(&peer);
   has_open_batch_.store(true, std::memory_order_relaxed);
+}
+
+void RequestSender::limit_wait(Peer& peer) noexcept {
+  if (std::exchange(peer.state().messages.batch->timed, true)) return;
+  if (timed_++ == 0) newly_timed_ = true;
 }
 
 /// Leaves the peer without an open batch.
 void RequestSender::forget_batch(Peer& peer) noexcept {
   RequestBatch& batch = *peer.state().messages.batch;
   batch.message = nullptr;
-  if (std::exchange(batch.deferred, false)) --deferred_;
+  batch.deferred = false;
+  if (std::exchange(batch.timed, false)) --timed_;
   std::erase(open_batches_, &peer);
   has_open_batch_.store(!open_batches_.empty(), std::memory_order_relaxed);
 }
@@ -144,9 +150,9 @@ void RequestSender::note_series_end(Peer& peer) noexcept {
   if (stream.batch != nullptr) stream.batch->series.note_series();
 }
 
-void RequestSender::send_deferred_batches() {
-  for (std::size_t i = open_batches_.size(); deferred_ != 0 && i-- != 0;) {
-    if (open_batches_[i]->state().messages.batch->deferred) send_batch(*open_batches_[i]);
+void RequestSender::send_timed_batches() {
+  for (std::size_t i = open_batches_.size(); timed_ != 0 && i-- != 0;) {
+    if (open_batches_[i]->state().messages.batch->timed) send_batch(*open_batches_[i]);
   }
 }
 
@@ -155,7 +161,7 @@ void RequestSender::send_abandoned_batches() {
     RequestBatch& batch = *peer->state().messages.batch;
     if (batch.deferred) batch.series.note_single();
   }
-  send_deferred_batches();
+  send_timed_batches();
 }
 
 void RequestSender::fail_connection(Peer const& peer) {

@@ -46,16 +46,18 @@ class RequestSender {
   }
   /// Sends the batches to all peers for a thread that waits for operations in them.
   void send_awaited_batches();
-  /// Sends the deferred batches, which have waited for the rest of a series long enough.
-  void send_deferred_batches();
-  /// As send_deferred_batches(), for the agent, which has found that no thread has called the library since
-  /// the agent's previous check.
+  /// The open batch must not wait for an acknowledgement alone.
+  void limit_wait(Peer& peer) noexcept;
+  /// Sends the timed batches, which have waited long enough.
+  void send_timed_batches();
+  /// As send_timed_batches(), for the agent, which has found that no thread has called the library since the
+  /// agent's previous check.
   void send_abandoned_batches();
-  /// Whether there are deferred batches.
-  bool has_deferred_batch() const noexcept { return deferred_ != 0; }
-  /// Whether, since the last call, a batch has been deferred while no other was.
-  bool take_newly_deferred() noexcept { return std::exchange(newly_deferred_, false); }
-  /// Batches may be deferred while the agent is awake: it looks for them before it sleeps. Any thread.
+  /// Whether there are timed batches.
+  bool has_timed_batch() const noexcept { return timed_ != 0; }
+  /// Whether, since the last call, a batch has become timed while no other was.
+  bool take_newly_timed() noexcept { return std::exchange(newly_timed_, false); }
+  /// Batches may be timed while the agent is awake: it looks for them before it sleeps. Any thread.
   void permit_deferral(bool permitted) noexcept {
     deferral_permitted_.store(permitted, std::memory_order_relaxed);
   }
@@ -86,8 +88,8 @@ class RequestSender {
   std::vector<Peer*> open_batches_;  ///< peers with a batch
   std::atomic<bool> has_open_batch_{false};
   std::atomic<bool> deferral_permitted_{false};
-  bool newly_deferred_ = false;
-  std::size_t deferred_ = 0;  ///< number of deferred batches
+  bool newly_timed_ = false;
+  std::size_t timed_ = 0;  ///< number of timed batches
   std::uint64_t messages_ = 0;
   std::uint64_t in_batches_ = 0;
 };

@@ -171,7 +171,7 @@ bool Agent::sleep_until_event() {
     bool armed = false;
     {
       std::lock_guard const held(channel_.lock);
-      busy = channel_.needs_polling() || channel_.message_protocol.sender.has_deferred_batch();
+      busy = channel_.needs_polling() || channel_.message_protocol.sender.has_timed_batch();
       bool const checks = channel_.must_poll() || channel_.eviction.is_over_limit();
       end = checks ? SleepUntil::periodic_check : SleepUntil::event;
       armed = (!busy || halvings != 0) && channel_.transport.arm();

@@ -145,10 +145,10 @@ class Channel final : public MessageHandler {
     wake_agent_if_needed();
   }
 
-  /// Called by the agent: sends the deferred batches, unless a thread has called the library since the
+  /// Called by the agent: sends the timed batches, unless a thread has called the library since the
   /// agent's previous check. With the lock held.
   void send_abandoned_batches() {
-    if (message_protocol.sender.has_deferred_batch() && polls() == polls_at_last_check_)
+    if (message_protocol.sender.has_timed_batch() && polls() == polls_at_last_check_)
       message_protocol.sender.send_abandoned_batches();
     polls_at_last_check_ = polls();
   }
@@ -224,12 +224,12 @@ class Channel final : public MessageHandler {
 
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
-  /// With the lock held, when there is no deferred batch.
+  /// With the lock held, when there is no timed batch.
   void begin_agent_sleep() noexcept {
     message_protocol.sender.permit_deferral(false);
     agent_sleeps_.store(true, std::memory_order_relaxed);
   }
-  /// Afterwards the agent looks for deferred batches.
+  /// Afterwards the agent looks for timed batches.
   void end_agent_sleep() noexcept {
     agent_sleeps_.store(false, std::memory_order_relaxed);
     message_protocol.sender.permit_deferral(true);
@@ -253,15 +253,15 @@ class Channel final : public MessageHandler {
     if (connections.has_disconnects()) eviction.progress();
   }
 
-  /// Sends the deferred batches once the oldest has been deferred for `progress_interval`. The first deferred
-  /// batch also postpones the next call of progress().
+  /// Sends the timed batches once the oldest has been timed for `progress_interval`. The first timed batch
+  /// also postpones the next call of progress().
   void send_overdue_batches(std::chrono::steady_clock::time_point now) {
     RequestSender& sender = message_protocol.sender;
-    if (!sender.has_deferred_batch()) return;
-    if (sender.take_newly_deferred()) {
-      deferred_since_ = last_progress_ = now;
-    } else if (now - deferred_since_ >= progress_interval) {
-      sender.send_deferred_batches();
+    if (!sender.has_timed_batch()) return;
+    if (sender.take_newly_timed()) {
+      timed_since_ = last_progress_ = now;
+    } else if (now - timed_since_ >= progress_interval) {
+      sender.send_timed_batches();
     }
   }
 
@@ -335,11 +335,11 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
-  std::chrono::steady_clock::time_point last_progress_;   ///< by issuing threads
-  unsigned appended_ = 0;                                 ///< number of calls of progress_after_append()
-  std::chrono::steady_clock::time_point deferred_since_;  ///< of the oldest deferred batch
-  std::uint64_t polls_at_last_check_ = 0;                 ///< of the agent for deferred batches
-  std::chrono::steady_clock::time_point last_burst_;      ///< end of the last poll_ring_burst()
+  std::chrono::steady_clock::time_point last_progress_;  ///< by issuing threads
+  unsigned appended_ = 0;                                ///< number of calls of progress_after_append()
+  std::chrono::steady_clock::time_point timed_since_;    ///< of the oldest timed batch
+  std::uint64_t polls_at_last_check_ = 0;                ///< of the agent for timed batches
+  std::chrono::steady_clock::time_point last_burst_;     ///< end of the last poll_ring_burst()
   std::atomic<bool> agent_sleeps_{false};
   std::atomic<bool> needs_polling_{false};
 };

@@ -221,35 +221,6 @@ TEST_P(Batching, WaitForReplyEndsWhileAnotherIsInFlight) {
   });
 }
 
-TEST_P(Batching, AtomicOperationIsNotDelayedByBatch) {
-  run_job(2, configure, [](Rank& rank) {
-    BlockedTarget const blocked(rank);
-    if (rank.rank() == 0) {
-      blocked.block();
-      blocked.put(blocked.free, 1);
-      std::int64_t value = 2;
-      RmaOp atomic = contiguous(OpKind::put, &value, blocked.there(blocked.free + 1), 8);
-      atomic.flags = OpFlags::atomic;
-      Waiter waiter;
-      atomic.completion = &waiter;
-      EXPECT_EQ(blocked.engine().issue(blocked.target(), atomic).status, Status::ok);
-      rank.signal(phase_slot, issued);
-      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
-      blocked.engine().order.complete(blocked.target(), UINT64_MAX);
-      EXPECT_TRUE(waiter.complete.load());
-    } else {
-      blocked.hold(
-          [&] {
-            EXPECT_TRUE(blocked.becomes(blocked.free + 1, 2));
-            EXPECT_TRUE(blocked.becomes(blocked.free, 1)) << "it was issued before";
-            rank.signal(phase_slot, seen);
-          },
-          issued);
-    }
-    rank.barrier();
-  });
-}
-
 TEST_P(Batching, OperationAfterReleasedLockArrives) {
   run_job(2, configure, [](Rank& rank) {
     BlockedTarget const blocked(rank);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/stopped.hpp"
