@@ -113,6 +113,9 @@ class Runs(Directory):
         self.assertEqual(len(told), 1)
         self.assertIn("dear: left out from here on", told[0])
         self.assertEqual(list(started.affordable(plan, 1, done, time.monotonic())), ["cheap"])
+        # A run that has failed once is given up after the next failure.
+        started.failures[("dear", "one")] = 1
+        self.assertEqual(list(started.affordable(plan, 1, done, time.monotonic() + 100 + 5 * 11 + 9)), ["cheap", "dear", "fair"])
 
     def test_records_failures_and_gives_a_run_up_after_two(self):
         (self.build / "bench" / "fails").write_text("#!/bin/sh\necho broken >&2\necho >> '%s/count'\nexit 3\n" % self.path)

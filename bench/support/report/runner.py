@@ -74,9 +74,13 @@ class Runner:
         return known if known is not None else FIRST_GUESS
 
     def seconds_of(self, name, groups, rounds, done):
-        """Expected time of a section's runs in these rounds."""
-        return sum(self.guess(name, run) for number in rounds for group in groups for run in group
-                   if self.is_due(name, run, number, done))
+        """Expected time of a section's runs in these rounds. A run that has failed is expected to fail again."""
+        expected = 0.0
+        for run in (run for group in groups for run in group):
+            due = sum(self.is_due(name, run, number, done) for number in rounds)
+            failed = self.failures.get((name, run.key()), 0)
+            expected += self.guess(name, run) * (min(due, MOST_FAILURES - failed) if failed else due)
+        return expected
 
     def time_left(self, planned, number, done, deadline):
         left = sum(self.seconds_of(name, groups, range(number, self.total), done[name]) for name, groups in planned.items())
