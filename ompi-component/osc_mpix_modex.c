@@ -117,11 +117,22 @@ static int publish(void *context, const void *address, size_t length)
     return ret;
 }
 
-/* Returns the place of the query for this process, or of the end of the list. The lock is held. */
+/* Returns the place of the query of this process since the engine's last start, or of the end of the list. The
+ * lock is held. */
 static struct query **find(uint64_t process)
 {
     struct query **place = &queries;
     while (NULL != *place && ((*place)->process != process || (*place)->start_count != start_count)) {
+        place = &(*place)->next;
+    }
+    return place;
+}
+
+/* Returns the place of this query, which is in the list. The lock is held. */
+static struct query **place_of(const struct query *query)
+{
+    struct query **place = &queries;
+    while (*place != query) {
         place = &(*place)->next;
     }
     return place;
@@ -161,7 +172,7 @@ static void ask(uint64_t process)
     pthread_mutex_lock(&lock);
     query->is_asking = false;
     if (OPAL_SUCCESS != ret) {
-        discard(find(process));
+        discard(place_of(query));
     }
     pthread_cond_broadcast(&answer_arrived);
 }
