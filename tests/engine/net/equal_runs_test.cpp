@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "engine/net/wire.hpp"
@@ -50,12 +51,11 @@ class Sent {
 
   std::span<std::byte const> header_bytes() const { return std::as_bytes(std::span(&header, 1)); }
   /// Returns the request as its receiver reads it, with the layout in `room`; nothing if it is refused.
-  std::optional<wire::CheckedRequest> read(Runs& room) const {
+  std::optional<wire::CheckedRequest> read(Runs& room) {
     room.resize(wire::copy_bytes_for(header_bytes(), payload_bytes) / sizeof(LayoutRun));
     wire::CheckedRequest request{};
     auto const payload_view = std::as_bytes(std::span(payload)).first(payload_bytes);
-    char const* const fault =
-        wire::check(header_bytes(), payload_view, &request, std::as_writable_bytes(std::span(room)));
+    fault = wire::check(header_bytes(), payload_view, &request, std::as_writable_bytes(std::span(room)));
     return fault == nullptr ? std::optional(request) : std::nullopt;
   }
   /// Whether the request has this operation's layout and data.
@@ -66,6 +66,7 @@ class Sent {
     return same(request.layout.runs, runs_) && same(request.layout.dims, dims_) && same(request.data, data);
   }
 
+  char const* fault = nullptr;  ///< why the last reader refused it
   wire::RequestHeader header{};
   std::vector<std::uint64_t> payload;
   std::size_t payload_bytes = 0;
@@ -86,7 +87,7 @@ TEST(EqualRuns, ArriveAsTheyWere) {
     std::vector<Dimension> dims;
     if (runs.size() <= wire::max_repeated_runs && random() % 2 == 0)
       dims.push_back({1 + random() % 4, static_cast<std::ptrdiff_t>(random() % 1000) - 500});
-    Sent const sent(runs, dims);
+    Sent sent(runs, dims);
     ASSERT_TRUE(wire::has_equal_runs(sent.header));
     std::size_t const offsets = (runs.size() + 1) / 2 * 8;
     ASSERT_EQ(sent.payload_bytes, dims.size() * sizeof(Dimension) + offsets + sent.data.size());
@@ -107,7 +108,7 @@ TEST(EqualRuns, AreSentAsOffsetsOnlyIfAllFit) {
            Case{{{greatest_offset + 1, 8}, {0, 8}}, false}, Case{{{0, 8}, {least_offset - 1, 8}}, false},
            Case{{{0, 8}, {100, 8}, {200, 16}}, false}, Case{{{100, 8}}, false},  // one run is no shorter
        }) {
-    Sent const sent(runs);
+    Sent sent(runs);
     EXPECT_EQ(wire::has_equal_runs(sent.header), fits) << testing::PrintToString(runs.size());
     Runs room;
     auto const read = sent.read(room);
@@ -143,21 +144,26 @@ TEST(EqualRuns, WithoutRoomAreRefused) {
 }
 
 TEST(EqualRuns, MalformedOnesAreRefused) {
-  Sent const sound({{0, 8}, {100, 8}, {300, 8}});
+  Sent sound({{0, 8}, {100, 8}, {300, 8}});
   Runs room;
   ASSERT_TRUE(sound.read(room).has_value());
-  auto const is_refused = [&](auto change) {
+  auto const reason = [&](auto change) {
     Sent sent = sound;
     change(sent);
-    return !sent.read(room).has_value();
+    EXPECT_FALSE(sent.read(room).has_value());
+    return std::string(sent.fault);
   };
-  EXPECT_TRUE(is_refused([](Sent& sent) { sent.payload_bytes -= 8; }));
-  EXPECT_TRUE(is_refused([](Sent& sent) { sent.payload_bytes = 8; }));
-  EXPECT_TRUE(is_refused([](Sent& sent) { sent.header.runs = 0; }));
-  EXPECT_TRUE(is_refused([](Sent& sent) { sent.header.runs = 5; }));  // does not divide the block
-  EXPECT_TRUE(is_refused([](Sent& sent) { sent.header.runs = UINT32_MAX; }));
-  EXPECT_TRUE(is_refused([](Sent& sent) { sent.header.block = UINT64_MAX; }));
-  EXPECT_TRUE(is_refused([](Sent& sent) { sent.header.kind = wire::RequestKind::find_segment; }));
+  std::string const unfit = "layout does not fit into the payload";
+  std::string const unequal = "runs of unequal lengths";
+  EXPECT_EQ(reason([](Sent& sent) { sent.payload_bytes = 8; }), unfit);
+  EXPECT_EQ(reason([](Sent& sent) { sent.payload_bytes -= 8; }), "data does not fit the request");
+  EXPECT_EQ(reason([](Sent& sent) { sent.header.runs = 0; }), unequal);
+  EXPECT_EQ(reason([](Sent& sent) { sent.header.runs = 5; }), unequal);  // does not divide the block
+  EXPECT_EQ(reason([](Sent& sent) { sent.header.runs = 2; }), "data does not fit the request");
+  EXPECT_EQ(reason([](Sent& sent) { sent.header.runs = 12; }), unfit);
+  EXPECT_EQ(reason([](Sent& sent) { sent.header.runs = UINT32_MAX; }), unequal);
+  EXPECT_EQ(reason([](Sent& sent) { sent.header.block = UINT64_MAX; }), "layout overflows");
+  EXPECT_EQ(reason([](Sent& sent) { sent.header.kind = wire::RequestKind::find_segment; }), unequal);
 }
 
 TEST(EqualRuns, CostTheirReceiverAsMuchAsOthers) {
