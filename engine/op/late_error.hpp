@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "engine/base/status.hpp"
@@ -72,14 +73,17 @@ class LateErrors {
     }
   };
 
-  /// Only the count of a failure is kept if there are many of the same issuer already.
-  void keep(std::uint32_t context, LateError const& error, std::uint64_t process = unspecified_process) {
+  LateErrors() { kept_.reserve(1); }
+
+  /// Only the count of a failure is kept if there are many of the same issuer already, or if there is no
+  /// memory; in that case a failure of another issuer may be counted in its place.
+  void keep(std::uint32_t context, LateError const& error,
+            std::uint64_t process = unspecified_process) noexcept {
     auto const is_alike = [=](Kept const& kept) { return kept.context == context && kept.process == process; };
-    if (std::ranges::count_if(kept_, is_alike) < most_of_context) {
-      kept_.push_back({context, process, {error, 1}});
-    } else {
-      ++std::ranges::find_if(kept_, is_alike)->failures.count;
-    }
+    if (std::ranges::count_if(kept_, is_alike) < most_of_context && append({context, process, {error, 1}}))
+      return;
+    auto const alike = std::ranges::find_if(kept_, is_alike);
+    ++(alike != kept_.end() ? *alike : kept_.front()).failures.count;
   }
 
   /// Removes and returns the failures stored for `context` with `process`, or with unspecified_process, of
@@ -113,7 +117,15 @@ class LateErrors {
     Failures failures;
   };
 
-  std::vector<Kept> kept_;
+  /// Returns whether there was memory, which the first one needs not.
+  bool append(Kept const& failure) noexcept try {
+    kept_.push_back(failure);
+    return true;
+  } catch (std::bad_alloc const&) {
+    return false;
+  }
+
+  std::vector<Kept> kept_;  ///< with room for one at any time
 };
 
 /// Failures of operations to several processes that no call has reported.

@@ -1,7 +1,5 @@
 #include "engine/runtime/failures.hpp"
 
-#include <new>
-
 #include "engine/runtime/state.hpp"
 
 namespace mpixrma::engine {
@@ -36,13 +34,10 @@ Status EngineFailures::take(Peer& peer, std::uint32_t context, LateError* error)
   return taken.status;
 }
 
-void EngineFailures::keep(std::uint32_t context, LateError const& error, std::uint64_t process) noexcept try {
+void EngineFailures::keep(std::uint32_t context, LateError const& error, std::uint64_t process) noexcept {
   std::lock_guard const held(lock_);
   kept_.keep(context, error, process);
   has_kept_.store(true, std::memory_order_release);
-} catch (std::bad_alloc const&) {
-  state_.log.write(LogLevel::error, "no memory to keep the failure of an operation: %s",
-                   to_string(error.status));
 }
 
 LateErrors::Failures EngineFailures::take_kept() {

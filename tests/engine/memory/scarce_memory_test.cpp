@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/op/late_error.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace {
@@ -182,6 +183,26 @@ TEST(ScarceMemory, PeerThatIsMadeAgainIsTheOnlyOne) {
         rank.engine().peers.release(*peer);
       },
       test::JobKind::mortal);
+}
+
+TEST(ScarceMemory, EveryFailureIsCounted) {
+  constexpr std::uint32_t issuer = 7;
+  constexpr std::uint32_t other_issuer = 8;
+  LateErrors errors;
+  auto const keep_without_memory = [&](std::uint32_t context, Status status) {
+    allocations_left = 0;
+    errors.keep(context, {.status = status, .memory = {}});
+    allocations_left = -1;
+  };
+  for (int round = 0; round < 2; ++round) {
+    keep_without_memory(issuer, Status::transport);
+    keep_without_memory(issuer, Status::unreachable);
+    keep_without_memory(other_issuer, Status::unreachable);
+    EXPECT_EQ(errors.take(other_issuer).count, 0u);
+    LateErrors::Failures const failures = errors.take(issuer);
+    EXPECT_EQ(failures.first.status, Status::transport);
+    EXPECT_EQ(failures.count, 3u);
+  }
 }
 
 /// UCX sends the data from the origin buffer, and calls the engine when it has.
