@@ -53,8 +53,9 @@ Issued OriginStreams::start_message(Peer& peer, MessageOperation& operation, OpF
     if (has(op_flags, OpFlags::element_atomic)) header.flags |= element_flags(header.kind, op_flags);
     stream.untracked.note(header.context, peer.newest() + 1);  // may lack memory: before a position is taken
     std::uint64_t const sequence = take_positions(peer, operation, op_flags, 1);
-    Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
-    return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
+    auto const fragment = fragment_or_fail(peer, operation, 0);
+    if (!fragment) return {Status::transport, true, sequence};
+    return {send_fragment(peer, operation, *fragment, sequence, nullptr), true, sequence};
   }
   // Counts on the normalised layout, from which the fragments are made.
   TrackedOperation& entry = tracked_.remember(peer, operation);
@@ -139,13 +140,13 @@ void OriginStreams::advance(Peer& peer) {
         return;
       }
       MessageOperation const& operation = entry.operation;
-      Fragment const fragment =
-          fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
+      auto const fragment = fragment_or_fail(peer, operation, entry.sent);
+      if (!fragment) return;
       // Before sending, because UCX may complete at once and call back.
       std::uint64_t const sequence = entry.next_sequence++;
-      entry.sent += fragment.bytes;
+      entry.sent += fragment->bytes;
       // Unsent operations fail when the lost connection is reported.
-      if (failed(send_fragment(peer, operation, fragment, sequence, &entry))) return;
+      if (failed(send_fragment(peer, operation, *fragment, sequence, &entry))) return;
     }
     stream.unsent = entry.next;
     tracked_.note_sent(entry);
@@ -179,6 +180,16 @@ bool OriginStreams::may_start(TrackedOperation const& entry) const noexcept {
   bool const several = entry.first_sequence != entry.last_sequence;
   std::uint64_t const before = several ? entry.first_sequence - 1 : entry.operation.header.after;
   return entry.peer->state().messages.executed.load(std::memory_order_relaxed) >= before;
+}
+
+std::optional<Fragment> OriginStreams::fragment_or_fail(Peer& peer, MessageOperation const& operation,
+                                                        std::size_t offset) {
+  try {
+    return fragment_at(operation.target, operation.total, offset, limits_for(operation));
+  } catch (std::bad_alloc const&) {
+    sender_.fail_connection(peer);
+    return std::nullopt;
+  }
 }
 
 Status OriginStreams::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,

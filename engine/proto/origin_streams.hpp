@@ -114,6 +114,8 @@ class OriginStreams {
   void send_lock(TrackedOperation& entry);
   void send_again(TrackedOperation& entry);
   bool may_be_untracked(Peer& peer, MessageOperation const& operation) const;
+  /// The part from `offset` on, for a position that is taken: without memory, the connection is lost.
+  std::optional<Fragment> fragment_or_fail(Peer& peer, MessageOperation const& operation, std::size_t offset);
   /// Sends at a position that is taken: without memory, the connection is lost, as if UCX had failed.
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, TrackedOperation* entry);

@@ -42,11 +42,11 @@ void OriginStreams::send_out_of_band(TrackedOperation& entry) {
   MessageOperation const& operation = entry.operation;
   entry.next_sequence = last + 1;
   for (std::uint64_t sequence = first; sequence <= last; ++sequence) {
-    Fragment const fragment =
-        fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
-    entry.sent += fragment.bytes;
+    auto const fragment = fragment_or_fail(peer, operation, entry.sent);
+    if (!fragment) break;
+    entry.sent += fragment->bytes;
     // Unsent operations fail when the lost connection is reported.
-    if (failed(send_fragment(peer, operation, fragment, sequence, nullptr))) break;
+    if (failed(send_fragment(peer, operation, *fragment, sequence, nullptr))) break;
   }
   if (!overtakes) return;
   std::erase_if(out_of_band_, [&](auto const& known) { return known.first == &peer; });

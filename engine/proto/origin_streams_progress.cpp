@@ -77,8 +77,8 @@ void OriginStreams::send_again(TrackedOperation& entry) {
   if (entry.lock == LockState::requested) return send_lock(entry);
   MessageOperation& operation = entry.operation;
   operation.excluded_from_batch = true;  // whose positions ascend
-  Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
-  (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
+  auto const fragment = fragment_or_fail(*entry.peer, operation, 0);
+  if (fragment) (void)send_fragment(*entry.peer, operation, *fragment, entry.last_sequence, &entry);
 }
 
 bool OriginStreams::executed_or_request_ack(Peer& peer, std::uint64_t sequence) {

@@ -39,6 +39,8 @@ constexpr int max_halvings = 6;
 constexpr unsigned trial_interval = 32;
 // Interval for checking processes whose end no descriptor announces, and idle connections.
 constexpr int check_interval_ms = 1000;
+// Calls of progress() after which the agent looks for abandoned batches while messages keep arriving.
+constexpr unsigned turns_between_batch_checks = 64;
 
 constexpr timespec timespec_of(microseconds duration) {
   auto const seconds = std::chrono::floor<std::chrono::seconds>(duration);
@@ -115,10 +117,13 @@ bool Agent::handle_arrived() {
   std::lock_guard const held(channel_.lock);
   channel_.poll_processes();
   channel_.send_abandoned_batches();
-  bool handled = false;
-  while (channel_.progress() != 0) handled = true;
-  if (handled) note_handled();
-  return handled;
+  unsigned turns = 0;
+  while (channel_.progress() != 0) {
+    // Messages may arrive without end.
+    if (++turns % turns_between_batch_checks == 0) channel_.send_abandoned_batches();
+  }
+  if (turns != 0) note_handled();
+  return turns != 0;
 }
 
 /// Messages handled without sleeping count as a gap of 0.
@@ -131,14 +136,15 @@ void Agent::note_handled() noexcept {
   handled_ = now;
 }
 
-/// Polls until a message arrives, another thread polls, or the newest message is `longest_linger_` old.
+/// Polls until a message arrives, another thread polls, or the newest message is `longest_linger_` old. A timed
+/// batch is not left waiting for that.
 bool Agent::poll_for_a_while() {
   // The gap includes the wake-up time of this thread: occasional polling measures the gap without it.
   bool const on_trial = gap_ > longest_linger_;
   if (on_trial && ++slept_at_once_ % trial_interval != 0) return false;
   std::uint64_t const polls = channel_.polls();
-  for (auto now = std::chrono::steady_clock::now();
-       now < handled_ + longest_linger_ && channel_.polls() == polls;) {
+  auto const began = std::chrono::steady_clock::now();
+  for (auto now = began; now < handled_ + longest_linger_ && channel_.polls() == polls;) {
     {
       std::unique_lock const held(channel_.lock, std::try_to_lock);
       if (held.owns_lock() && channel_.progress() != 0) {
@@ -146,6 +152,8 @@ bool Agent::poll_for_a_while() {
         if (on_trial) gap_ = longest_linger_ / 2;
         return true;
       }
+      bool const is_long = now >= began + poll_interval_;
+      if (is_long && held.owns_lock() && channel_.message_protocol.sender.has_timed_batch()) return false;
     }
     // With more threads than cores, the agents of other processes may wait for this core.
     bool const yields = core_sharing_.yields();

@@ -205,6 +205,53 @@ TEST(ScarceMemory, EveryFailureIsCounted) {
   }
 }
 
+/// Puts with `layout` and `flags` while an allocation fails, in each job another one.
+void put_without_memory(Layout const& layout, OpFlags flags) {
+  constexpr int allocations = 24;
+  for (int failing = 0; failing < allocations; ++failing) {
+    SCOPED_TRACE(failing);
+    test::run_job(2, &by_messages, [&](Rank& rank) {
+      std::vector<char> memory(4 * message_bytes);
+      rank.publish(0, memory.data());
+      rank.barrier();
+      if (rank.rank() == 0) {
+        Peer& peer = rank.peer(1);
+        RmaOp const small = contiguous(OpKind::put, memory.data(), rank.published(1, 0), 8);
+        ASSERT_EQ(run(rank.engine(), peer, small), Status::ok);
+        RmaOp put = contiguous(OpKind::put, memory.data(), rank.published(1, 0), layout.size());
+        put.target_layout = layout;
+        put.flags = flags;
+        Status status = Status::out_of_memory;
+        allocations_left = failing;
+        try {
+          status = rank.engine().issue(peer, put).status;
+        } catch (std::bad_alloc const&) {
+        }
+        EXPECT_TRUE(failing != 0 || allocations_left < 0) << "memory did not run short";
+        allocations_left = -1;
+        // If an operation is left behind, the job's timeout ends the test.
+        rank.engine().order.complete(peer, UINT64_MAX);
+        bool const lost = failed(rank.engine().failures.take(peer, 0)) || status == Status::transport;
+        EXPECT_EQ(failed(run(rank.engine(), peer, small)), lost);
+        // The stripes of the origin are free.
+        RmaOp own = contiguous(OpKind::put, memory.data(), rank.published(0, 0), 8);
+        own.flags = OpFlags::atomic;
+        EXPECT_EQ(run(rank.engine(), rank.peer(0), own), Status::ok);
+      }
+      rank.barrier();
+    });
+  }
+}
+
+TEST(ScarceMemory, OperationsAreExecutedOrFailWhicheverAllocationFails) {
+  std::vector<LayoutRun> runs;
+  for (std::ptrdiff_t i = 0; i < 2000; ++i) runs.push_back({i * 24 + i % 7 % 2 * 8, 8});  // no regular list
+  put_without_memory({8 * runs.size(), {}, runs}, OpFlags::none);
+  runs.resize(65);
+  Dimension const twice{2, 1 << 15};
+  put_without_memory({8 * runs.size(), {&twice, 1}, runs}, OpFlags::atomic);
+}
+
 /// UCX sends the data from the origin buffer, and calls the engine when it has.
 TEST(ScarceMemory, EndOfASendNeedsNoMemory) {
   test::run_job(2, &by_messages, [](Rank& rank) {
