@@ -136,8 +136,8 @@ void Agent::note_handled() noexcept {
   handled_ = now;
 }
 
-/// Polls until a message arrives, another thread polls, or the newest message is `longest_linger_` old. A timed
-/// batch is not left waiting for that.
+/// Polls until a message arrives, another thread polls, or the newest message is `longest_linger_` old. A
+/// timed batch is not left waiting for that.
 bool Agent::poll_for_a_while() {
   // The gap includes the wake-up time of this thread: occasional polling measures the gap without it.
   bool const on_trial = gap_ > longest_linger_;
