@@ -117,7 +117,7 @@ class LateErrors {
     Failures failures;
   };
 
-  /// Returns whether there was memory, which the first one needs not.
+  /// Returns false if there is no memory. The first failure needs none.
   bool append(Kept const& failure) noexcept try {
     kept_.push_back(failure);
     return true;
@@ -125,7 +125,7 @@ class LateErrors {
     return false;
   }
 
-  std::vector<Kept> kept_;  ///< with room for one at any time
+  std::vector<Kept> kept_;  ///< has room for at least one
 };
 
 /// Failures of operations to several processes that no call has reported.

@@ -207,7 +207,7 @@ TEST(ScarceMemory, EveryFailureIsCounted) {
 
 /// Puts with `layout` and `flags` while an allocation fails, in each job another one.
 void put_without_memory(Layout const& layout, OpFlags flags) {
-  constexpr int allocations = 24;
+  constexpr int allocations = 24;  // more than issuing the put makes
   for (int failing = 0; failing < allocations; ++failing) {
     SCOPED_TRACE(failing);
     test::run_job(2, &by_messages, [&](Rank& rank) {
